@@ -33,7 +33,7 @@ pub enum InputError {
         source: io::Error,
     },
     /// The file is longer than its reader permits.
-    #[error("{file}: longer than {longest} bytes")]
+    #[error("{file}: is longer than {longest} bytes")]
     TooLong {
         /// The file's path, for messages.
         file: String,
@@ -41,7 +41,7 @@ pub enum InputError {
         longest: u64,
     },
     /// Another input names this path, but it leads to a pipe, a device, or a file in procfs or sysfs.
-    #[error("{0}: is no ordinary file")]
+    #[error("{0}: is not a regular file")]
     NotOrdinary(String),
     /// The text file at this path is not UTF-8.
     #[error("{0}: is not UTF-8")]
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(read(&path, 4).unwrap(), b"four");
         let error = read(&path, 3).unwrap_err();
         let shown = path.display();
-        assert_eq!(error.to_string(), format!("{shown}: longer than 3 bytes"));
+        assert_eq!(error.to_string(), format!("{shown}: is longer than 3 bytes"));
         fs::write(&path, b"\xff").unwrap();
         let error = read_text(&path).unwrap_err();
         assert_eq!(error.to_string(), format!("{shown}: is not UTF-8"));
@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn what_has_no_end_is_read_up_to_the_bound() {
         let error = read(Path::new("/dev/zero"), 1000).unwrap_err();
-        assert_eq!(error.to_string(), "/dev/zero: longer than 1000 bytes");
+        assert_eq!(error.to_string(), "/dev/zero: is longer than 1000 bytes");
         let error = read(Path::new("/dev/zero"), u64::MAX).unwrap_err();
-        assert_eq!(error.to_string(), "/dev/zero: longer than 67108864 bytes");
+        assert_eq!(error.to_string(), "/dev/zero: is longer than 67108864 bytes");
         let error = read_stream("-", io::repeat(b' '), 7).unwrap_err();
-        assert_eq!(error.to_string(), "-: longer than 7 bytes");
+        assert_eq!(error.to_string(), "-: is longer than 7 bytes");
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
             "/sys/kernel/mm/transparent_hugepage/enabled".into(),
         ] {
             let error = read_found(&what, 1000).unwrap_err().to_string();
-            assert_eq!(error, format!("{}: is no ordinary file", what.display()));
+            assert_eq!(error, format!("{}: is not a regular file", what.display()));
         }
         let socket = read_found(&path("socket"), 4).unwrap_err();
         assert!(matches!(socket, InputError::Unreadable { .. }), "{socket}");

@@ -54,7 +54,7 @@ fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
         }
     }
     sets.sort_unstable();
-    assert!(sets.is_sorted_by(|(_, last), (first, _)| last < first), "two sets at once");
+    assert!(sets.is_sorted_by(|(_, last), (first, _)| last < first), "two sets at the same time");
     (sets.len(), gets)
 }
 

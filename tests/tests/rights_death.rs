@@ -207,7 +207,7 @@ fn the_strand_that_scrubs_dies() {
     assert_eq!(machine.awaited(), Some([].into()));
     assert_eq!(machine.get(1, 2).0, 10);
     let error = machine.reconfigure(&[GLOBAL, NONE]).unwrap_err();
-    assert_eq!(error.to_string(), "another strand is at work on a change");
+    assert_eq!(error.to_string(), "another strand is working on a change");
     machine.begin_reset(1);
     assert_eq!(machine.get(1, 2).0, 7);
     machine.strand_died(65, 0);

@@ -41,7 +41,7 @@ fn errors() {
         (&RightError::NotHeld(guest, right), "guest 3 does not have global"),
         (&RightError::Excluded(guest, right), "guest 3 has global already"),
         (&Refusal::Unknown, "there is no such step, strand, guest or unit"),
-        (&Refusal::Change(ChangeError::Busy), "another strand is at work on a change"),
+        (&Refusal::Change(ChangeError::Busy), "another strand is working on a change"),
         (&ChangeError::NoSuchUnit(Unit::Hub(Hub::Zam2)), "this machine has no ZAM2"),
         (
             &UnknownGrant,

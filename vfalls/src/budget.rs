@@ -37,7 +37,7 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
             if memory().is_some_and(|taken| taken > most) {
                 interrupt::end(|| {
                     say(format_args!(
-                        "error: takes more than {} MB of memory; --memory-limit allows more",
+                        "error: the command takes more than {} MB of memory; --memory-limit allows more",
                         most / MB
                     ));
                     CANNOT.into()
@@ -47,7 +47,7 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
         }
     };
     let thread = thread::Builder::new().stack_size(1 << 16).spawn(watch);
-    thread.map(drop).context("no thread for the budget of memory")
+    thread.map(drop).context("the thread that watches memory cannot be started")
 }
 
 /// Returns the memory that this process takes, in bytes, including swapped-out memory; `None` on

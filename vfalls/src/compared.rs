@@ -322,7 +322,7 @@ impl Compared {
             1 => "1 run".to_owned(),
             number => {
                 let number = counted_plainly(number as u64, "run");
-                format!("{number}; each % is the change against {}", self.base)
+                format!("{number}; each % is the change from {}", self.base)
             }
         };
         let same = self.same.iter();

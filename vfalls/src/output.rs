@@ -103,7 +103,7 @@ impl Drop for Incomplete {
 /// The option `--force`, which lets outputs replace existing files.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Force {
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 }
@@ -124,7 +124,7 @@ impl Force {
 
     /// Fails unless `--force` is set. `path` is the existing file that the error names.
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
-        ensure!(self.force, "{}: is there; --force replaces it", path.display());
+        ensure!(self.force, "{}: already exists; --force replaces it", path.display());
         Ok(())
     }
 }
@@ -145,8 +145,8 @@ impl OutputFile {
         let mut path = path.as_ref().to_owned();
         let shown = path.display();
         if fs::symlink_metadata(&path).is_ok() {
-            ensure!(path.is_file(), "{shown}: is there and is no ordinary file");
-            ensure!(replaces, "{shown}: is there");
+            ensure!(path.is_file(), "{shown}: exists and is not a regular file");
+            ensure!(replaces, "{shown}: already exists");
             path = fs::canonicalize(&path)?;
         }
         let (incomplete, file) = Incomplete::make(path, |temporary| File::create_new(temporary))?;
@@ -239,14 +239,14 @@ impl OutputDirectory {
         let mut path = path.as_ref().to_owned();
         let mut replaces = None;
         if fs::symlink_metadata(&path).is_ok() {
-            ensure!(path.is_dir(), "{}: is there and is no directory", path.display());
+            ensure!(path.is_dir(), "{}: exists and is not a directory", path.display());
             path = fs::canonicalize(&path)?;
             let there = names(&path)?;
             if !there.is_empty() {
                 check(&path)?;
             }
             if let Some(name) = there.iter().find(|name| path.join(name).is_dir()) {
-                bail!("{}: is a directory, and stays", path.join(name).display());
+                bail!("{}: is a directory, and is not replaced", path.join(name).display());
             }
             replaces = Some(there);
         }
@@ -306,13 +306,17 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     };
     if let Err(error) = renamed {
         fs::rename(&aside, path)
-            .with_context(|| format!("what was there is {}", aside.display()))?;
+            .with_context(|| format!("the older directory is now {}", aside.display()))?;
         return Err(error);
     }
     let mut old = vec![aside.clone()];
     old.extend(files.iter().map(|name| aside.join(name)));
     remove(&old);
-    ensure!(!aside.exists(), "{}: remains of the older directory", aside.display());
+    ensure!(
+        !aside.exists(),
+        "{}: the older directory cannot be removed completely",
+        aside.display()
+    );
     Ok(())
 }
 
@@ -344,7 +348,10 @@ pub(crate) fn complete_run(file: Option<OutputFile>, run: &Run) -> anyhow::Resul
 }
 
 fn has_come(path: &Path) -> anyhow::Error {
-    anyhow!("{}: has come meanwhile, and stays; nothing was written", path.display())
+    anyhow!(
+        "{}: was created in the meantime and is not replaced; nothing was written",
+        path.display()
+    )
 }
 
 fn names(directory: &Path) -> io::Result<Vec<OsString>> {

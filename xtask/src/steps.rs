@@ -138,17 +138,17 @@ impl Others {
         let mut command = Command::new(env::current_exe()?);
         command.args(env::args_os().skip(1)).args(steps.iter().flat_map(|step| ["--only", step]));
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
-        say(format_args!("beside the other steps: {}\n", steps.join(", ")));
+        say(format_args!("in a second process: {}\n", steps.join(", ")));
         Ok(Self { process: command.spawn()?, output })
     }
 
     /// Waits for the process, and prints its output.
     fn finish(mut self) -> anyhow::Result<()> {
         let status = self.process.wait()?;
-        say(format_args!("beside the other steps:\n"));
+        say(format_args!("from the second process:\n"));
         self.output.rewind()?;
         io::copy(&mut self.output, &mut io::stdout())?;
-        ensure!(status.success(), Mismatch("a step beside the others has failed".to_owned()));
+        ensure!(status.success(), Mismatch("a step in the second process has failed".to_owned()));
         Ok(())
     }
 }

@@ -42,10 +42,10 @@ impl fmt::Display for ChangeError {
             Self::OtherGuests { given, there_are } => {
                 write!(f, "the configuration is for {given} guests; there are {there_are}")
             }
-            Self::Busy => f.write_str("another strand is at work on a change"),
+            Self::Busy => f.write_str("another strand is working on a change"),
             Self::NoSuchUnit(unit) => write!(f, "this machine has no {unit}"),
-            Self::OtherNode(unit) => write!(f, "{unit} is cleared on its own node only"),
-            Self::NotClean(unit, error) => write!(f, "{unit} cannot be cleared: {error}"),
+            Self::OtherNode(unit) => write!(f, "{unit} can be scrubbed only on its own node"),
+            Self::NotClean(unit, error) => write!(f, "{unit} cannot be scrubbed: {error}"),
         }
     }
 }

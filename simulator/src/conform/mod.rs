@@ -159,10 +159,10 @@ pub enum Fault {
     /// The machine description is too large.
     Description(#[from] Unfit),
     /// None of a guest's strands has begun.
-    #[error("the image has not started a guest in {0} instructions")]
+    #[error("the image has not started a guest within {0} instructions")]
     NoGuest(u64),
     /// Some of the guests' strands have not begun.
-    #[error("the image has not started all strands of guests: {0:?}")]
+    #[error("the image has not started all of the guests' strands: {0:?}")]
     NotAll(Stop),
     /// The caller has interrupted the check.
     #[error("interrupted")]

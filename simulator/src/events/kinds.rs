@@ -105,7 +105,7 @@ impl Default for EventKinds {
 
 /// The error for a malformed description of event kinds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the description of its events is broken {at} bytes from its start: {problem}")]
+#[error("the description of its events is malformed at byte {at}: {problem}")]
 pub struct BrokenKinds {
     #[allow(missing_docs, reason = "the message says it")]
     pub at: usize,

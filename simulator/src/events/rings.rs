@@ -16,9 +16,9 @@ use super::{Stream, StreamEntry, Trace};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RingsError {
-    #[error("no rings of events are at {0:#x}")]
+    #[error("there are no event rings at {0:#x}")]
     Nothing(u64),
-    #[error("found no rings of events")]
+    #[error("found no event rings")]
     Nowhere,
     #[error("the layout of the rings at {0:#x} is unknown")]
     Layout(u64),

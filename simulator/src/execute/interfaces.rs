@@ -23,7 +23,7 @@ pub struct Interfaces([Has; Interface::ALL.len()]);
 pub enum InterfaceError {
     #[error(transparent)]
     TooShort(#[from] TooShort),
-    #[error("it has two notes of its {}", .0.name())]
+    #[error("it has two notes for its {}", .0.name())]
     Twice(Interface),
     #[error(
         "its {} is at {address:#x}, expected a multiple of {multiple:#x} in its memory, {:#x} to {:#x}",
@@ -119,7 +119,7 @@ mod tests {
         let error =
             |notes: &[Note]| Interfaces::new(notes.iter().copied()).unwrap_err().to_string();
         let mailbox = note(Interface::Mailbox, 1, 0x20_2000);
-        assert_eq!(error(&[mailbox, mailbox]), "it has two notes of its mailbox");
+        assert_eq!(error(&[mailbox, mailbox]), "it has two notes for its mailbox");
         assert_eq!(
             error(&[note(Interface::Mailbox, 1, 0x20_2008)]),
             "its mailbox is at 0x202008, expected a multiple of 0x2000 in its memory, 0x100000 to 0x3ffffff"

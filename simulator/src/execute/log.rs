@@ -31,7 +31,9 @@ pub enum What {
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Illegal(word) => write!(f, "{word:#010x} is no instruction of this processor"),
+            Self::Illegal(word) => {
+                write!(f, "{word:#010x} is not an instruction of this processor")
+            }
             Self::FloatingPoint(word) => {
                 write!(f, "{word:#010x} needs the floating-point unit, which is not simulated")
             }

@@ -29,7 +29,7 @@ pub enum GuestState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CannotAsk {
-    #[error("the hypervisor has not done the previous step")]
+    #[error("the hypervisor has not completed the previous step")]
     StepBefore,
     #[error("the hypervisor has no mailbox")]
     NoMailbox,

@@ -40,7 +40,7 @@ impl fmt::Display for Compared {
         for (number, what) in [
             (unreturned, "of calls that did not return"),
             (others, "that the machine does not see"),
-            (others_lost, "lost ones that the machine did not see"),
+            (others_lost, "lost events that the machine did not see"),
             (unrecorded, "calls of functions that are not recorded"),
         ] {
             if *number > 0 {

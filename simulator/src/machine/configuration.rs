@@ -238,7 +238,7 @@ fn configured(text: &TomlText) -> Result<Configured, FileError> {
             let (at, key) = (key.span().start, key.get_ref().as_str());
             let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
                 let names = settings.iter().map(|setting| setting.key);
-                return Err(wrong((at, unknown(&format!("key of {name}"), key, names))));
+                return Err(wrong((at, unknown(&format!("{name} key"), key, names))));
             };
             configured.memory.set(setting, number(&value).map_err(wrong)?);
             places.insert((setting.table, setting.key), at);
@@ -274,7 +274,7 @@ fn pages(keys: Keys) -> Result<Pages, Wrong> {
     for (key, value) in keys {
         if key.get_ref() != "pages" {
             let names = ["pages"].into_iter();
-            return Err((key.span().start, unknown("key of memory", key.get_ref(), names)));
+            return Err((key.span().start, unknown("memory key", key.get_ref(), names)));
         }
         let text = value.get_ref().as_str();
         let text = text.ok_or_else(|| expected(&value, "a string such as \"first-touch\""))?;
@@ -303,7 +303,7 @@ fn machine(at: usize, keys: Keys) -> Result<Machine, Wrong> {
             "without" => channels = Some(value),
             other => {
                 let names = ["model", "nodes", "interleave", "without"].into_iter();
-                return Err((key.span().start, unknown("key of machine", other, names)));
+                return Err((key.span().start, unknown("machine key", other, names)));
             }
         }
     }
@@ -380,7 +380,7 @@ mod tests {
     fn what_is_refused() {
         for row in [
             "[l3]\nbytes = 1 | text:1: there is no table 'l3'; did you mean l2?",
-            "\n[l2]\nbyts = 1 | text:3: there is no key of l2 'byts'; did you mean bytes?",
+            "\n[l2]\nbyts = 1 | text:3: there is no l2 key 'byts'; did you mean bytes?",
             "nodes = 2 | text:1: invalid type: integer `2`, expected a map",
             "[l2]\nways = \"4\" | text:2: found \"4\", expected a whole number",
             "[l2]\nways = -4 | text:2: found -4, expected a whole number",
@@ -390,7 +390,7 @@ mod tests {
             "[l1d]\nline = 48 | text:2: l1d.line is 48, expected a power of 2",
             "[l2]\nbytes = 100_000_000 | text:2: l2.bytes is 100000000, expected 256 to 67108864",
             "[l1d]\n\nways = 3 | text:3: l1d has 8192 bytes in 3 ways with lines of 16 bytes, expected a number of sets that is a power of 2",
-            "[l1i]\nbytes = 1024\n | text:2: l1i has 1024 bytes in 8 ways with lines of 32 bytes, expected 256 bytes a way at least, because a tag has 31 bits of an address",
+            "[l1i]\nbytes = 1024\n | text:2: l1i has 1024 bytes in 8 ways with lines of 32 bytes, expected at least 256 bytes per way, because a tag has 31 bits of an address",
             "[l2]\nline = 128 | text:2: l1d.line is 16 and l2.line 128, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
             "[l1d]\nline = 128 | text:2: l1d.line is 128 and l2.line 64, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
             "[timing]\nlink = 0 | text:2: timing.link is 0, expected 1 to 1000",
@@ -400,10 +400,10 @@ mod tests {
             "[machine]\nmodel = 1 | text:2: found 1, expected a name",
             "[machine]\nnodes = 5 | text:2: a batoka has 1 to 4 nodes, not 5",
             "[machine]\ninterleave = 4096 | text:2: found 4096, expected 512 or 1073741824",
-            "[memory]\npage = 1 | text:2: there is no key of memory 'page'; did you mean pages?",
+            "[memory]\npage = 1 | text:2: there is no memory key 'page'; did you mean pages?",
             "[memory]\npages = 1 | text:2: found 1, expected a string such as \"first-touch\"",
             "[memory]\npages = \"node:4\" | text:2: found node '4', expected 0 to 3",
-            "[machine]\nnode = 2 | text:2: there is no key of machine 'node'; did you mean nodes?",
+            "[machine]\nnode = 2 | text:2: there is no machine key 'node'; did you mean nodes?",
             "[machine]\nnodes = 2\nwithout = [\"NODE2_MCU0\"] | text:3: there is no memory channel 'NODE2_MCU0'; did you mean NODE0_MCU0, NODE1_MCU0 or NODE0_MCU1?",
             "[l2]\nways = 1\nways = 2 | text:3: duplicate key",
         ] {

@@ -239,7 +239,7 @@ impl Config {
             })?;
             ensure(bytes / ways >= LEAST_WAY, shape, || {
                 format!(
-                    "{name} has {what}, expected {LEAST_WAY} bytes a way at least, because a tag has 31 bits of an address"
+                    "{name} has {what}, expected at least {LEAST_WAY} bytes per way, because a tag has 31 bits of an address"
                 )
             })?;
         }

@@ -42,7 +42,7 @@ impl<V: Variant> MemorySystem<V> {
     /// # Panics
     /// Panics if the devices belong to another machine.
     pub fn work<'a>(&'a mut self, devices: &'a Devices) -> Work<'a, V> {
-        assert_eq!(devices.machine(), self.plan.machine, "devices of another machine");
+        assert_eq!(devices.machine(), self.plan.machine, "the devices belong to another machine");
         Work { perf_config: perf_config(devices), system: self, devices, latest: 0 }
     }
 }

@@ -72,7 +72,7 @@ fn a_busy_unit_is_asked_for_again_at_most_10_000_times() {
     assert_eq!((&made[0].rejected, asked.len()), (&None, 10_001));
     let (made, asked) = play(mend, usize::MAX);
     let rejected = made[0].rejected.as_deref().unwrap();
-    assert!(rejected.starts_with("ZAM0 cannot be cleared"), "{rejected}");
+    assert!(rejected.starts_with("ZAM0 cannot be scrubbed"), "{rejected}");
     assert_eq!(asked.len(), 10_002);
 }
 

@@ -34,7 +34,7 @@ pub enum RunError {
     #[error("the program has no strand")]
     NoStrand,
     /// A change of rights was not complete after 10,000,000 cross-calls. Even the slowest hubs need far fewer.
-    #[error("a change does not come to its end")]
+    #[error("a change of rights does not complete")]
     Endless,
     #[error(transparent)]
     Region(#[from] RegionError),

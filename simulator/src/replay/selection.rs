@@ -95,7 +95,7 @@ pub enum SelectionError {
     Unknown(String),
     /// A class has more than two events.
     #[error(
-        "'{item}' is one event of {class} too many: a unit has two counters, and only stat without --scenario counts more events"
+        "'{item}' is a third {class} event: a unit has two counters, and only stat without --scenario counts more events"
     )]
     #[allow(missing_docs, reason = "the message says it")]
     TooMany { item: String, class: String },
@@ -159,7 +159,7 @@ impl Selection {
             }),
             other => {
                 let names = CLASSES.into_iter();
-                return Err(SelectionError::Unknown(unknown("class of events", other, names)));
+                return Err(SelectionError::Unknown(unknown("event class", other, names)));
             }
         })
     }
@@ -270,11 +270,11 @@ mod tests {
                 "mem_reads",
                 "found 'mem_reads', expected CLASS:EVENT with CLASS one of dram, lpu, gpd, asu, pic",
             ),
-            ("dam:mem_reads", "there is no class of events 'dam'; did you mean dram?"),
+            ("dam:mem_reads", "there is no event class 'dam'; did you mean dram?"),
             ("dram:mem_raeds", "there is no dram event 'mem_raeds'; did you mean mem_reads?"),
             (
                 "asu:none,asu:clock_cycles,asu:none,asu:asu_in_pck",
-                "'asu:asu_in_pck' is one event of asu too many: a unit has two counters, and only stat without --scenario counts \
+                "'asu:asu_in_pck' is a third asu event: a unit has two counters, and only stat without --scenario counts \
                  more events",
             ),
         ] {

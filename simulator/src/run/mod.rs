@@ -89,7 +89,7 @@ pub enum ParseError {
     Json(#[source] serde_json::Error),
     #[error("is not a run: it has no version")]
     NoVersion,
-    #[error("has version {found} of a run, expected version {VERSION}")]
+    #[error("is a run of format version {found}, expected version {VERSION}")]
     Version { found: u64 },
     #[error("is not a run")]
     Field(#[source] serde_json::Error),
@@ -211,7 +211,7 @@ impl Run {
             Self::Scenario(_) | Self::Profile(_) | Self::Sharing(_) => return Ok(()),
         };
         if hertz == 0 {
-            return Err("the clock stands still".to_owned());
+            return Err("the clock rate is 0".to_owned());
         }
         let traffic = usage.iter().flat_map(|usage| &usage.traffic);
         let channels = usage.iter().flat_map(|usage| &usage.channels);

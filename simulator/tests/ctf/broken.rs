@@ -65,7 +65,7 @@ fn packets() {
     with_bytes(&[
         (0, &[0], "begins with 0x00fc1fc1, expected 0xc1fc1fc1"),
         (7, &[1], "is of stream class 1, expected 0"),
-        (8, &[1], "is from 72057594037928936 to 2000, the one before to 0"),
+        (8, &[1], "is from 72057594037928936 to 2000, but the packet before it ends at 0"),
         // Sizes are in bits: 112 bytes are 0x380 bits.
         (31, &[0x88], "has 896 bits, 904 of them used, but there are 112 bytes"),
         // The packet ends one byte earlier, so its last event is cut off.
@@ -95,7 +95,7 @@ fn files() {
     let bytes = fs::read(&file).unwrap();
     let twice = bytes.repeat(2);
     for (content, says) in [
-        (&twice[..59], "packet 0: is cut off: 59 bytes have no room for its header"),
+        (&twice[..59], "packet 0: is cut off: 59 bytes are too few for its header"),
         (&twice[..111], "packet 0: has 896 bits, 896 of them used, but there are 111 bytes"),
         (&twice, "packet 1: has the number 0"),
     ] {
@@ -108,7 +108,7 @@ fn files() {
     assert_eq!(problem_of(&path, "strand_004"), elsewhere);
     fs::remove_file(path.join("strand_004")).unwrap();
     fs::create_dir(path.join("more")).unwrap();
-    assert_eq!(problem_of(&path, "more"), "is no ordinary file");
+    assert_eq!(problem_of(&path, "more"), "is not a regular file");
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn metadata() {
     let file = path.join("metadata");
     let text = fs::read_to_string(&file).unwrap();
     for row in [
-        "perfctr-service | lttng-modules | not a trace of this program: the line tracer_name = \"perfctr-service\"; is missing",
+        "perfctr-service | lttng-modules | not a trace that vfalls wrote: the line tracer_name = \"perfctr-service\"; is missing",
         "byte_order = be | byte_order = pdp | found 'pdp' for byte_order, expected be or le",
         "= 1165379275 | = fast | found 'fast' for freq, expected a number",
         "= 1165379275 | = 0 | found 0 for freq, expected the rate of a clock",
-        "freq = 1165379275; |  | there is no freq of the clock",
+        "freq = 1165379275; |  | the clock has no freq",
         "layout = \"clock64\" | layout = \"clock65\" | found 'clock65' for layout, expected the name of one",
         "clock { | cluck { | found 0 of clock, expected 1",
         "clock { | /* clock { | line 29: a comment without an end",
@@ -130,7 +130,7 @@ fn metadata() {
         "uint16_t id; time_t | uint17_t id; time_t | line 53: found 'uint17_t', expected a type",
         "uint16_t id; time_t | integer { size = 65; } id; time_t | line 53: an integer of 65 bits, expected 1 to 64",
         "uint16_t id; time_t | integer { size = 16; signed = true; } id; time_t | line 53: found 'true', expected 'false'",
-        "uint16_t id; time_t | variant <id> { uint16_t a; } id[2]; time_t | line 53: found '2', expected no length behind a type that is no integer",
+        "uint16_t id; time_t | variant <id> { uint16_t a; } id[2]; time_t | line 53: found '2', expected no length after a type that is not an integer",
     ] {
         let [old, new, says] = row.split(" | ").collect::<Vec<_>>()[..] else { unreachable!() };
         assert_eq!(text.matches(old).count(), 1, "{old}");
@@ -141,7 +141,7 @@ fn metadata() {
     let deep = "struct { ".repeat(100_000);
     let old = "struct { uint16_t id;";
     fs::write(&file, text.replace(old, &deep)).unwrap();
-    let says = "line 53: found 'struct', expected fewer types within others";
+    let says = "line 53: found 'struct', expected fewer nested types";
     assert_eq!(problem_of(&path, "metadata"), says);
     // In these cases, a header has no event number, has no time, or has size 0.
     for row in [
@@ -158,7 +158,7 @@ fn metadata() {
     }
     fs::remove_file(&file).unwrap();
     assert!(problem_of(&path, "metadata").starts_with("cannot be read: "));
-    assert!(problem(&file).ends_with("is no directory, expected one with a trace"));
+    assert!(problem(&file).ends_with("is not a directory, expected a trace directory"));
 }
 
 /// However a trace from our writer or from `babeltrace2` is damaged, the reader reads it or refuses it, but never panics.

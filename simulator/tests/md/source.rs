@@ -144,7 +144,7 @@ fn what_is_wrong_and_where() {
             "[root]\nfwd = [\n\"root\",\n\"cpu\"]\n[cpu-0]",
             "4: there is no node 'cpu'; did you mean cpu-0?",
         ),
-        ("[root]\n\nfwd = []", "3: an array of nothing"),
+        ("[root]\n\nfwd = []", "3: an empty array"),
         ("[root.id]\nfwd = 1", "2: expected a number, a string"),
         ("[[root]]", "1: 'root' is outside of all nodes"),
         ("[root]\n\"\\u0000\" = 1", "2: a name with a NUL in it"),
@@ -155,8 +155,8 @@ fn what_is_wrong_and_where() {
         wrong(text, says);
     }
     for row in [
-        "-1 | found '-1', expected a number of 64 bits",
-        "0x10000000000000000 | found '0x10000000000000000', expected a number of 64 bits",
+        "-1 | found '-1', expected a 64-bit number",
+        "0x10000000000000000 | found '0x10000000000000000', expected a 64-bit number",
         "1.5 | expected a number, a string, an array",
         "true | expected a number, a string",
         "2000-01-01 | expected a number, a string",

@@ -44,7 +44,7 @@ pub fn check(bytes: &[u8]) -> Read {
 
 /// Builds a description's bytes. Asserts that reading them gives the same description.
 fn built(description: &Description) -> Vec<u8> {
-    let bytes = description.build().expect("what was read fits");
+    let bytes = description.build().expect("a description that was read can be built");
     let md = Md::new(&bytes).expect("what was built is a description");
     assert_eq!(Description::read(md), *description);
     bytes

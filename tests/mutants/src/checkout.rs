@@ -269,7 +269,7 @@ pub(crate) fn lock() -> anyhow::Result<nix::fcntl::Flock<File>> {
     let file = File::create(&place)?;
     match nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
-        Err(_) => bail!("{}: another program of mutants is at work there", place.display()),
+        Err(_) => bail!("{}: another mutants program is running there", place.display()),
     }
 }
 

@@ -17,10 +17,10 @@ pub(crate) struct Options {
     /// Draw only mutants of this file, or of the files below this directory (may be repeated)
     #[arg(long, value_name = "PATH")]
     file: Vec<PathBuf>,
-    /// Print the drawn mutants, and test none
+    /// Print the drawn mutants without testing them
     #[arg(long)]
     pub(crate) list: bool,
-    /// Write the verdicts to this file, too
+    /// Also write the verdicts to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]

@@ -22,8 +22,8 @@ use vfalls::exit;
 
 /// Change the code in one place at a time, and check that the tests notice
 ///
-/// The mutants are tested in a copy of the checkout, under target/mutated. Files beside the program's sources list with reasons those that
-/// no test can notice. The exit status is 1 if the tests miss another.
+/// The mutants are tested in a copy of the checkout, under target/mutated. Files beside the program's sources list the mutants that no test
+/// can notice, with reasons. The exit status is 1 if the tests miss any other mutant.
 #[derive(clap::Parser, Debug)]
 #[command(name = "mutants")]
 enum Command {

@@ -13,8 +13,7 @@ use crate::{alone, checkout, explained, report, sources};
 
 /// Change the order of statements, orderings and assembly in one place at a time
 ///
-/// The mutants are drawn from all that the rules make, as many of one rule as of another. tests/mutants/explained.toml lists with reasons
-/// those that no test can notice.
+/// The mutants are drawn from each rule in turn. tests/mutants/explained.toml lists the mutants that no test can notice, with reasons.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  mutants order --list\n  mutants order --file perfctr-service/src/sparc64 --number 48"

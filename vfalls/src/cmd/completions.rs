@@ -8,7 +8,7 @@ use clap_complete::{Shell, generate};
 
 use super::Cli;
 
-/// Print the script with which a shell completes commands and options
+/// Print a shell's completion script for the commands and their options
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  vfalls completions bash >~/.local/share/bash-completion/completions/vfalls\n  \
@@ -16,7 +16,7 @@ use super::Cli;
                         vfalls completions fish >~/.config/fish/completions/vfalls.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell for which the script is printed
+    /// The shell that the script is for
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

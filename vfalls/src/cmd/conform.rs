@@ -171,7 +171,7 @@ fn print(name: &str, report: &Report) -> anyhow::Result<()> {
         write!(output, "\n{}", table::text(&rows))?;
     }
     for (title, lines) in
-        [("Served beside the contract", &report.served), ("Not checked", &report.unchecked)]
+        [("Served in addition to the contract", &report.served), ("Not checked", &report.unchecked)]
     {
         if !lines.is_empty() {
             writeln!(output, "\n{title}:")?;

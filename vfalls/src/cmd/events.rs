@@ -48,7 +48,7 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "layouts")]
     memory: Option<PathBuf>,
 
-    /// The physical address of the first byte of the dump [default: that of the hypervisor's memory, 0x100000]
+    /// The physical address of the first byte of the dump [default: 0x100000, the start of the hypervisor's memory]
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "memory")]
     at: Option<u64>,
 

@@ -76,7 +76,7 @@ fn create(path: &PathBuf, force: Force) -> anyhow::Result<OutputDirectory> {
     OutputDirectory::create(path, |there: &Path| {
         ensure!(
             ctf::is_ours(there),
-            "{}: is not empty, and holds no trace of this program",
+            "{}: is not empty, and does not hold a trace that vfalls wrote",
             there.display()
         );
         force.check(there)

@@ -67,7 +67,7 @@ impl ConfiguredArgs {
         };
         let configured = configuration::read(path)?;
         if let (Some(_), Some(other)) = (configured.machine, other) {
-            bail!("{}: has a table machine, expected no {other}", path.display());
+            bail!("{}: has a [machine] table, so {other} is not allowed", path.display());
         }
         Ok(configured)
     }
@@ -114,7 +114,7 @@ impl ReplayMachineArgs {
         if let Some(pages) = self.memory {
             if let (Some(path), true) = (&self.configured.config, config.pages != Pages::default())
             {
-                bail!("{}: has memory.pages, expected no --memory", path.display());
+                bail!("{}: has memory.pages, so --memory is not allowed", path.display());
             }
             config.pages = pages;
         }

@@ -50,9 +50,9 @@ pub const FILES: [(&str, &str); 12] = [
 
 pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
     let shown = args.directory.display();
-    ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
+    ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: already exists");
     // Also fails if another program creates the directory in the meantime.
-    let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: is there"))?;
+    let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: already exists"))?;
     for (path, content) in FILES {
         directory.write(path, content.as_bytes())?;
     }

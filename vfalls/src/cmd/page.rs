@@ -21,7 +21,7 @@ use crate::page::Page;
                   vfalls page run.json --picture map -o map.svg"
 )]
 pub(crate) struct PageArgs {
-    /// The run, which vfalls stat, boot or report has written with --json; `-` for standard input
+    /// The run that vfalls stat, boot or report wrote with --json; `-` for standard input
     #[arg(value_name = "RUN.json")]
     run: PathBuf,
 
@@ -42,7 +42,11 @@ pub(crate) fn run(args: PageArgs) -> anyhow::Result<()> {
     let text = match &args.picture {
         None => page.html(),
         Some(name) => page.picture(name).map_err(|names| {
-            anyhow!("there is no picture '{}'; there are {}", name.escape_debug(), names.join(", "))
+            anyhow!(
+                "there is no picture '{}'; the pictures are {}",
+                name.escape_debug(),
+                names.join(", ")
+            )
         })?,
     };
     match args.force.create_if_wanted(args.output.as_ref())? {

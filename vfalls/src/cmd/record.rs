@@ -15,8 +15,9 @@ use crate::say::say;
 /// Record the memory references of a program, its threads and its processes
 ///
 /// The program, for x86-64 or SPARC V9, executes under QEMU's user-mode emulator (Debian's package qemu-user) with the standard input,
-/// output and error of this command; recording makes the emulated program about ten times slower. Processes that the program
-/// forks are recorded, too, and the programs that they execute, if these are for the same architecture; others are named. An interrupt ends the program, and the recording up to the interrupt is kept. A recording gets its name when it
+/// output and error of this command; recording makes the emulated program about ten times slower. Processes that the program forks are
+/// recorded, too, and so are the programs that they execute, if these programs are for the same architecture; messages name the programs
+/// that are not recorded. An interrupt ends the program, and the recording up to the interrupt is kept. A recording gets its name when it
 /// is complete; until then it grows, and can be read, under a hidden name in the same directory (.NAME.*.partial).
 #[derive(clap::Args, Debug)]
 #[command(
@@ -37,7 +38,7 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     force: Force,
 
-    /// End the program and its processes soon after this many references of all of them
+    /// End the program and its processes soon after they have made this many references together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 

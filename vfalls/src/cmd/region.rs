@@ -33,8 +33,8 @@ pub(crate) struct RegionArgs {
     #[arg(long, value_name = "POINT", conflicts_with_all = ["from", "to"])]
     phase: Option<PointArg>,
 
-    /// Let the last N instructions before --from fill the caches without being counted; or all that comes after this point, or after
-    /// the start (all). N is exact for one thread
+    /// Let the last N instructions before --from fill the caches without being counted; or everything from this point on, or from the
+    /// start on (all). N is exact only for one thread
     #[arg(long, value_name = "N|POINT")]
     warm_up: Option<PointArg>,
 }
@@ -110,7 +110,7 @@ impl PointArg {
         };
         match &self.kind {
             PointKind::Instructions(_) => bail!(
-                "--phase is {}, expected a function or a marker: a number of instructions has no next one",
+                "--phase is {}, expected a function or a marker: a number of instructions has no next occurrence",
                 self.text
             ),
             PointKind::Function(name, number) => Ok(named(name, *number, PointKind::Function)),
@@ -146,7 +146,7 @@ impl PointArg {
         let symbols = || programs.iter().enumerate().filter_map(|(at, one)| Some((at, (*one)?)));
         ensure!(
             symbols().next().is_some(),
-            "{}: the recording does not name the program's files, which have its functions: expected a number of instructions",
+            "{}: the recording does not name the program's files, so its functions and markers are unknown: expected a number of instructions",
             self.text
         );
         let part = name.rsplit("::").next();
@@ -206,7 +206,7 @@ impl RegionArgs {
         let to = point(self.to.as_ref().or(after.as_ref()))?;
         let warm_up = match (&self.warm_up, &from) {
             (None, _) => None,
-            (Some(_), None) => bail!("--warm-up is before a region, expected --from or --phase"),
+            (Some(_), None) => bail!("--warm-up needs a region, expected --from or --phase"),
             (Some(arg), Some(from)) => {
                 Some(warm_up(arg, from, source, recordings, symbols, machine, placement)?)
             }

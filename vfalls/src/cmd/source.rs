@@ -58,7 +58,7 @@ impl SourceArgs {
             return record(&self.command);
         }
         let inputs = self.recordings.iter().filter(|path| path.as_os_str() == "-").count();
-        ensure!(inputs <= 1, "standard input is named {inputs} times, expected once at most");
+        ensure!(inputs <= 1, "standard input is named {inputs} times, expected at most once");
         Ok(match &self.recordings[..] {
             [] if self.bundled || !Path::new(DEFAULT).is_file() => ReplaySource::Bundled,
             [] => files(vec![DEFAULT.into()]),

@@ -22,7 +22,7 @@ use crate::table;
 /// Show in one table what differs between many runs, and what it does to events
 ///
 /// Reads runs that stat, top, report, c2c or boot have written with --json. The table has a row for each run, a column for each setting
-/// that differs, and columns for the events, summed over all units. Each % is the change against the first run. Replays and executions are
+/// that differs, and columns for the events, summed over all units. Each % is the change from the first run. Replays and executions are
 /// deterministic: what differs comes from the settings. Files of another version of vfalls are refused.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  vfalls stat --place spread --json spread.json\n  \
@@ -36,8 +36,8 @@ pub(crate) struct TableArgs {
     runs: Vec<PathBuf>,
 
     /// Show these numbers: events as CLASS:EVENT, cycles, references, instructions, CPI, MPKI (L2 misses per thousand instructions), local,
-    /// remote, c2c (what served these misses) and hypercalls; several are separated by commas (may be repeated) [default: of cycles,
-    /// references, CPI, MPKI and all events that the runs have counted, those that differ]
+    /// remote, c2c (what served these misses) and hypercalls; several are separated by commas (may be repeated) [default: those of cycles,
+    /// references, CPI, MPKI and all counted events that differ]
     #[arg(short, long, value_name = "EVENT", value_delimiter = ',')]
     event: Vec<String>,
 

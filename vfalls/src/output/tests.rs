@@ -84,13 +84,16 @@ fn files_that_are_in_the_way_stay() {
     let path = place.path().join("result");
     fs::write(&path, "old").unwrap();
     let error = OutputFile::create(&path, false).err().unwrap();
-    assert_eq!(error.to_string(), format!("{}: is there", path.display()));
+    assert_eq!(error.to_string(), format!("{}: already exists", path.display()));
     fs::remove_file(&path).unwrap();
     let file = OutputFile::create(&path, false).unwrap();
     fs::write(&path, "other").unwrap();
     assert_eq!(
         file.complete().unwrap_err().to_string(),
-        format!("{}: has come meanwhile, and stays; nothing was written", path.display())
+        format!(
+            "{}: was created in the meantime and is not replaced; nothing was written",
+            path.display()
+        )
     );
     // A symbolic link with the output's name also blocks the output, even if its target does not
     // exist.
@@ -100,7 +103,7 @@ fn files_that_are_in_the_way_stay() {
     assert!(file.complete().is_err());
     for replaces in [false, true] {
         let error = OutputFile::create(&path, replaces).err().unwrap();
-        assert!(error.to_string().ends_with("is no ordinary file"));
+        assert!(error.to_string().ends_with("is not a regular file"));
     }
     assert_eq!(fs::read_link(&path).unwrap(), Path::new("nowhere"));
     assert_eq!(names(&place), ["result"]);
@@ -160,7 +163,7 @@ fn files_that_come_into_a_directory_stay() {
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("letter"), "mine").unwrap();
         let expected = format!(
-            "{}: has come meanwhile, and stays; nothing was written",
+            "{}: was created in the meantime and is not replaced; nothing was written",
             path.join("letter").display()
         );
         assert_eq!(made.complete().unwrap_err().to_string(), expected);
@@ -174,7 +177,7 @@ fn files_that_come_into_a_directory_stay() {
     made.write("new", b"").unwrap();
     fs::create_dir(&path).unwrap();
     let error = made.complete().unwrap_err().to_string();
-    assert!(error.contains("result: has come meanwhile"), "{error}");
+    assert!(error.contains("result: was created in the meantime"), "{error}");
     assert!(names(&path).is_empty());
     fs::remove_dir(&path).unwrap();
     // A file that another program adds to the temporary directory stays there.
@@ -206,7 +209,7 @@ fn what_comes_in_place_of_a_directory_stays() {
         fs::remove_dir_all(&path).unwrap();
         come(&path);
         let error = made.complete().unwrap_err().to_string();
-        assert!(error.contains("result: has come meanwhile"), "{error}");
+        assert!(error.contains("result: was created in the meantime"), "{error}");
         assert!(!path.join("new").exists());
         fs::remove_file(&path).unwrap();
         assert_eq!(fs::read(other.join("old")).unwrap(), b"mine");
@@ -220,6 +223,6 @@ fn directories_within_a_directory_stay() {
     let place = tempdir().unwrap();
     fs::create_dir(place.path().join("photos")).unwrap();
     let error = OutputDirectory::create(place.path(), |_| Ok(())).err().unwrap();
-    assert!(error.to_string().ends_with("photos: is a directory, and stays"));
+    assert!(error.to_string().ends_with("photos: is a directory, and is not replaced"));
     assert_eq!(names(&place), ["photos"]);
 }

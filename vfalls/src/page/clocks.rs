@@ -17,7 +17,7 @@ const COLOURS: &[&str] = PARTS.split_at(1).1;
 pub(super) fn figure(run: &Executed) -> Option<Figure> {
     let most = |one: &ClockRun| one.ahead.iter().map(|(_, ahead)| ahead.unsigned_abs()).max();
     let mut clocks: Vec<_> = run.clocks.iter().collect();
-    let mut text = "How far each clock that a step has changed is ahead of the true time, or below zero behind it. What software has written to a clock does not count.".to_owned();
+    let mut text = "How far each clock that a step changed is ahead of the true time; a clock below zero is behind. What software wrote to a clock does not count.".to_owned();
     if clocks.len() > COLOURS.len() {
         clocks.sort_by_key(|one| Reverse(most(one)));
         clocks.truncate(COLOURS.len());

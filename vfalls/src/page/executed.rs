@@ -20,7 +20,7 @@ fn state_text(state: GuestState) -> String {
     match state {
         GuestState::Absent => "the hypervisor has not started it".to_owned(),
         GuestState::Runs => "it has not ended".to_owned(),
-        GuestState::Exited(code) => format!("it has ended with the code {code}"),
+        GuestState::Exited(code) => format!("it has ended with code {code}"),
         GuestState::Trapped => "a trap has ended it".to_owned(),
         GuestState::Failed => "its last strand has died".to_owned(),
         GuestState::Unknown => "the hypervisor does not say whether it has ended".to_owned(),
@@ -102,7 +102,7 @@ fn summary(run: &Executed) -> Markup {
         @if !run.hypervisor.console.is_empty() || run.hypervisor.left_out > 0 {
             (console("hypervisor", &run.hypervisor.console))
             @if run.hypervisor.left_out > 0 {
-                p { "The hypervisor has left out " (counted(run.hypervisor.left_out, "message")) ", because there were too many." }
+                p { "The hypervisor dropped " (counted(run.hypervisor.left_out, "message")) ", because there were too many." }
             }
         }
         @for guest in &run.guests {

@@ -48,7 +48,8 @@ impl Alone {
     /// Returns the message for a program that never called the function.
     pub(super) fn never_called(&self, program: &str) -> String {
         let function = &self.function;
-        let unknown = self.unknown.as_ref().map(|unknown| format!(": in the program, {unknown}"));
+        let unknown =
+            self.unknown.as_ref().map(|unknown| format!(". In the program itself, {unknown}"));
         format!("{program} never called {function}{}", unknown.unwrap_or_default())
     }
 

@@ -100,7 +100,7 @@ impl Listener {
     fn ended(&self, status: ExitStatus) -> Option<String> {
         let last = &self.parts[self.last()];
         let cut = match (&last.end, &last.turns) {
-            (ProcessEnd::Cut, None) => ", and what its threads did last may be missing",
+            (ProcessEnd::Cut, None) => ", and its threads' last references may be missing",
             _ => "",
         };
         let name = last.name();
@@ -129,8 +129,8 @@ impl Listener {
                     "{name} turned into {turns}, which is not recorded: record {turns} instead"
                 ),
                 Some(command) => format!(
-                    "{name} turned into {turns} and at last into another program; neither is recorded: record that one \
-                     instead, by: vfalls record -- {command}"
+                    "{name} turned into {turns} and finally into another program; neither is recorded. To record the last \
+                     one: vfalls record -- {command}"
                 ),
             });
         }
@@ -164,10 +164,10 @@ impl Listener {
         let (first, main) = (names.first()?, self.parts[0].name());
         Some(match names.len() {
             1 => format!(
-                "{first}, which {main} started, was ended by a signal: what it did last may be missing"
+                "{first}, which {main} started, was ended by a signal: its last references may be missing"
             ),
             many => format!(
-                "{many} processes that {main} started were ended by signals, such as {first}: what they did last may be missing"
+                "{many} processes that {main} started were ended by signals, such as {first}: their last references may be missing"
             ),
         })
     }

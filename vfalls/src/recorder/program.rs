@@ -47,7 +47,7 @@ impl Program {
         let (machine, interpreter) = match FileKind::parse(&*data) {
             Ok(FileKind::Elf64) => elf(&data).with_context(cannot)?,
             Ok(FileKind::Elf32) => bail!("'{shown}' is a 32-bit program, {EXPECTED}"),
-            _ => bail!("'{shown}' is no ELF file, {EXPECTED}"),
+            _ => bail!("'{shown}' is not an ELF file, {EXPECTED}"),
         };
         let (target, emulator) = match machine {
             EM_X86_64 => ("x86_64", QEMU_X86),
@@ -106,5 +106,5 @@ fn script(path: &Path, line: &[u8], arguments: &[OsString]) -> String {
     let shown = quoted(path.as_os_str());
     let path = path.display();
     let command = [words.join(" "), shown, arguments.join(" ")].join(" ");
-    format!("{path} is a script: record its interpreter, by: vfalls record -- {}", command.trim())
+    format!("{path} is a script; record its interpreter: vfalls record -- {}", command.trim())
 }

@@ -73,7 +73,7 @@ impl Binary {
         let found = elf.build_id().ok().flatten().unwrap_or_default();
         ensure!(
             build_id.is_empty() || build_id == found,
-            "has changed since the program was recorded: its build id is another"
+            "has changed since the program was recorded: its build id differs"
         );
         let separate = match elf.section_by_name(".debug_info") {
             Some(_) => None,

@@ -183,7 +183,7 @@ fn a_file_that_has_changed_is_not_used() {
     let symbols = library.symbols("full.so", &[1, 2, 3]);
     assert_eq!(symbols.function(outer), None);
     assert_eq!(symbols.file(outer), Some(&*path("full.so")));
-    let why = "has changed since the program was recorded: its build id is another";
+    let why = "has changed since the program was recorded: its build id differs";
     let unusable: Vec<&str> = symbols.unusable().collect();
     assert_eq!(unusable, [format!("{}: {why}", path("full.so"))]);
 

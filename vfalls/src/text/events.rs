@@ -112,7 +112,7 @@ impl fmt::Display for SummaryText<'_> {
         };
         part("Calls:", &self.calls_table())?;
         part("How long they took, in ticks:", &self.latency_table())?;
-        part("Calls that could not have their hub at once:", &self.conflicts_table())?;
+        part("Calls that did not get their hub immediately:", &self.conflicts_table())?;
         let mut others = table::with_header("event|>times");
         for (name, count) in &self.0.others {
             others.add_row([name.clone(), count.to_string()]);

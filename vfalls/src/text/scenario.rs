@@ -19,7 +19,7 @@ pub(crate) fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::R
         return writeln!(output);
     };
     if let Some(awaited) = settled.awaited {
-        writeln!(output, "  pending: {awaited} strands have a cross-call to take")?;
+        writeln!(output, "  pending: {awaited} strands have not yet taken their cross-calls")?;
         for pair in settled.meanwhile.chunks(2) {
             let answers: Vec<String> = (pair.iter())
                 .map(|asked| format!("{} for {}", asked.status, asked.register))
@@ -28,14 +28,14 @@ pub(crate) fn step(output: &mut impl Write, file: &str, step: &StepRun) -> io::R
             writeln!(output, "  meanwhile {guest} gets {}", answers.join(" and "))?;
         }
         for strand in &step.excused {
-            writeln!(output, "  strand {strand} does not take it, and is excused")?;
+            writeln!(output, "  strand {strand} does not take its cross-call, and is excused")?;
         }
         writeln!(output, "  complete after {} cross-calls", settled.cross_calls)?;
     }
     for found in &settled.found {
         let zeros = match found.not_zero.join(", ") {
             none if none.is_empty() => "all of them 0".to_owned(),
-            some => format!("not 0 are {some}"),
+            some => format!("all 0 except {some}"),
         };
         writeln!(output, "  {} can read {} registers, {zeros}", found.guest, found.registers)?;
     }
@@ -84,7 +84,7 @@ pub(crate) fn end(output: &mut impl Write, run: &Played) -> io::Result<()> {
         let state = match (unit.in_service, unit.clean) {
             (true, _) => "in service",
             (false, true) => "out of service",
-            (false, false) => "out of service, not clean",
+            (false, false) => "out of service, not scrubbed",
         };
         if !unit.in_service || unit.faults + unit.stuck > 0 {
             let counts = [unit.faults, unit.stuck].map(|count| count.to_string());

@@ -42,7 +42,7 @@ fn arguments() {
 fn lines() {
     let place = Place::new("lines");
     let call = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
-    let number = "a number of 64 bits, decimal or 0x hexadecimal";
+    let number = "a 64-bit number, decimal or 0x hexadecimal";
     let strand = "a strand of a guest";
     let long = format!("{} fast 1", "9".repeat(100));
     let long_found = format!("{}...", "9".repeat(60));
@@ -65,7 +65,7 @@ fn lines() {
         (b"0 \xff 1", "\u{fffd}", "fast, core or trap"),
         (b"0 \x1b[1m 1", "\\u{1b}[1m", "fast, core or trap"),
         (long.as_bytes(), &long_found, number),
-        (endless.as_bytes(), &endless_found, "a line of less than 65536 bytes"),
+        (endless.as_bytes(), &endless_found, "a line of fewer than 65536 bytes"),
         (b"8 fast 0x106", "8", strand),
         (b"64 fast 0x106", "64", strand),
         (b"256 fast 0x106", "256", strand),
@@ -122,18 +122,18 @@ fn what_is_too_long() {
         file.set_len(length).unwrap();
     }
     for (arguments, says) in [
-        ("stat --guests /dev/zero", "/dev/zero: longer than 16777216 bytes"),
-        ("stat --scenario /dev/zero", "/dev/zero: longer than 16777216 bytes"),
-        ("stat --md /dev/zero", "/dev/zero: longer than 16777216 bytes"),
-        ("call /dev/zero", "/dev/zero: longer than 16777216 bytes"),
-        ("page /dev/zero", "/dev/zero: longer than 67108864 bytes"),
-        ("diff /dev/zero /dev/null", "/dev/zero: longer than 67108864 bytes"),
-        ("boot /dev/zero", "/dev/zero: longer than 67108864 bytes"),
-        ("boot --input /dev/zero", "/dev/zero: longer than 67108864 bytes"),
-        ("boot --md /dev/zero", "/dev/zero: longer than 16777216 bytes"),
-        ("report --symbols /dev/zero", "/dev/zero: is no ordinary file"),
-        ("events trace", "trace/metadata: longer than 16777216 bytes"),
-        ("boot guest.elf", "guest.elf: longer than 1073741824 bytes"),
+        ("stat --guests /dev/zero", "/dev/zero: is longer than 16777216 bytes"),
+        ("stat --scenario /dev/zero", "/dev/zero: is longer than 16777216 bytes"),
+        ("stat --md /dev/zero", "/dev/zero: is longer than 16777216 bytes"),
+        ("call /dev/zero", "/dev/zero: is longer than 16777216 bytes"),
+        ("page /dev/zero", "/dev/zero: is longer than 67108864 bytes"),
+        ("diff /dev/zero /dev/null", "/dev/zero: is longer than 67108864 bytes"),
+        ("boot /dev/zero", "/dev/zero: is longer than 67108864 bytes"),
+        ("boot --input /dev/zero", "/dev/zero: is longer than 67108864 bytes"),
+        ("boot --md /dev/zero", "/dev/zero: is longer than 16777216 bytes"),
+        ("report --symbols /dev/zero", "/dev/zero: is not a regular file"),
+        ("events trace", "trace/metadata: is longer than 16777216 bytes"),
+        ("boot guest.elf", "guest.elf: is longer than 1073741824 bytes"),
     ] {
         // The shell limits the address space to 500 MB.
         let line = format!("ulimit -v 500000; exec \"$0\" {arguments}");
@@ -143,8 +143,8 @@ fn what_is_too_long() {
     }
     let line = "ulimit -v 500000; yes | tr 'y\\n' '  ' | \"$0\"";
     for (command, says) in [
-        ("page -", "-: longer than 67108864 bytes"),
-        ("boot --input -", "-: longer than 67108864 bytes"),
+        ("page -", "-: is longer than 67108864 bytes"),
+        ("boot --input -", "-: is longer than 67108864 bytes"),
     ] {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{line} {command}"), crate::program::PROGRAM]);

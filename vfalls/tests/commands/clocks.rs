@@ -155,8 +155,8 @@ fn bad_input_gets_one_line() {
         ("--seconds NaN", "expected 0.1 to 3600"),
         ("--disable tsc --force tsc", "tsc cannot be both disabled and forced"),
         ("--lock --seconds 1", "cannot be used with '--seconds"),
-        ("--json .", "is no ordinary file"),
-        ("--json there.json", "there.json: is there"),
+        ("--json .", "is not a regular file"),
+        ("--json there.json", "there.json: already exists"),
     ] {
         place.run(&format!("clocks {arguments}")).badly_at_once(says);
     }

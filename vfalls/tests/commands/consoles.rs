@@ -27,8 +27,7 @@ fn an_exit_stops_its_guest_alone() {
 
     // An exit also stops the guest's other strands.
     let calls = format!("{calls}0 fast 0x106 0\n");
-    let wrong =
-        ":4: found '0', expected a strand of a guest that runs (guest 0 stopped in line 1)\n";
+    let wrong = ":4: found '0', expected a strand of a running guest (guest 0 stopped at line 1)\n";
     let ended = with_input(&arguments, &calls);
     ended.badly(&format!("error: standard input{wrong}"));
     assert_eq!(ended.stdout, answers);

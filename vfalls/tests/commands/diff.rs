@@ -52,7 +52,7 @@ fn differences_are_shown_by_group() {
             "thread 1 cycles 1000000 1500000 +500000 +50.0",
             "thread 0 cycles 400000 390000 -10000 -2.5",
             "",
-            "1 row of few counts is left out; --all shows it",
+            "1 row with small counts is omitted; --all shows it",
         ]
     );
     let all = vfalls(&["diff", &a, &b, "--all"]).well();
@@ -107,7 +107,7 @@ fn what_matters_comes_first() {
             "%pic L2_dmiss_ld counter 0 measured 90000 990 -89010 -98.9",
             "",
             // The 22 rows are the reads, writes and busy cycles of six channels, and the counts of four hubs.
-            "22 rows of few counts are left out; --all shows them",
+            "22 rows with small counts are omitted; --all shows them",
         ]
     );
     let all = vfalls(&["diff", &a, &b, "--all"]).well();
@@ -149,7 +149,7 @@ fn changes_within_the_spread_are_left_out() {
             &*heading("threads"),
             "thread 0 cycles 4000000 6000000 +2000000 +50.0",
             "",
-            "2 rows within the spread of the cycles (10.0%) are left out; --all shows them",
+            "2 rows within the spread of the cycles (10.0%) are omitted; --all shows them",
         ]
     );
 }
@@ -190,7 +190,7 @@ fn what_is_no_run_is_named() {
         ("text.json", "cycles 7", "is not JSON"),
         ("list.json", "[1]", "is not a run: it has no version"),
         ("cut.json", "{\"a\": ", "is not JSON"),
-        ("other.json", &other_version, "has version 999 of a run, expected version 1"),
+        ("other.json", &other_version, "is a run of format version 999, expected version 1"),
     ] {
         let bad = place.file(name, text);
         for files in [[&good, &bad], [&bad, &good]] {

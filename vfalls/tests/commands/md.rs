@@ -109,7 +109,7 @@ fn bad_input() {
         ("dump garbage.md", "garbage.md: offset 0x0: transport version 65535.65535, expected 1.0"),
         ("check short.md", "short.md: offset 0x0: shorter than a header of 16 bytes"),
         ("dump /nowhere/x.md", "/nowhere/x.md: cannot be read"),
-        ("check /dev/zero", "/dev/zero: longer than 16777216 bytes"),
+        ("check /dev/zero", "/dev/zero: is longer than 16777216 bytes"),
         ("build text.toml -o out.md", "text.toml: is not UTF-8"),
         (
             "build wrong.toml -o out.md",

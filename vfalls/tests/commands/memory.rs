@@ -54,7 +54,7 @@ fn pages_of_a_configuration() {
     assert_eq!(results["configuration"]["memory"], json!({ "pages": "node:1" }));
     place
         .run("stat touches --config pages.toml --memory node:0")
-        .badly("pages.toml: has memory.pages, expected no --memory");
+        .badly("pages.toml: has memory.pages, so --memory is not allowed");
     place.run("boot --config pages.toml").badly("has memory.pages, expected none");
     // Bit 30 of the address is the node number.
     place.file("gigabyte.toml", "[machine]\nnodes = 2\ninterleave = 0x4000_0000\n");

@@ -25,8 +25,8 @@ fn what_is_there_stays() {
     let place = Place::new("new-image-there");
     let file = place.file("file", "mine");
     fs::create_dir(place.path().join("empty")).unwrap();
-    place.run("new-image file").badly("file: is there");
-    place.run("new-image empty").badly("empty: is there");
+    place.run("new-image file").badly("file: already exists");
+    place.run("new-image empty").badly("empty: already exists");
     place.run("new-image missing/mine").badly("missing/mine: cannot be written");
     assert_eq!(fs::read_to_string(file).unwrap(), "mine");
     assert_eq!(place.names("."), ["empty", "file"]);

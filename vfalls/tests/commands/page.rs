@@ -129,7 +129,7 @@ fn marks_are_where_the_numbers_say() {
         &[
             "<title>measuring: get: 75 EOK</title>",
             "<title>measuring: get: 25 EWOULDBLOCK</title>",
-            "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
+            "76 of the 100 calls were made by the guest to read its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
     // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 141.2 to 346. One of the parts is below 32 ns, and the
@@ -320,7 +320,7 @@ fn what_has_no_page_is_refused_in_one_line() {
         (&empty("report"), "error: -: is not a run: unknown variant"),
         (&scenario.to_string(), "error: -: is the run of a scenario, which has no page"),
         (&far, "error: -: strand 128 is not in the machine"),
-        (&other_version, "error: -: has version 999 of a run, expected version 1"),
+        (&other_version, "error: -: is a run of format version 999, expected version 1"),
     ] {
         with_input(&["page", "-"], input).badly_at_once(says);
     }
@@ -337,7 +337,7 @@ fn a_run_that_executes_has_a_page() {
     let page = page(EXECUTED);
     for says in [
         "<h1>primary, ldg1 on batoka</h1>",
-        "primary: a&lt;b&gt;.elf, on strand 0; it has ended with the code 3",
+        "primary: a&lt;b&gt;.elf, on strand 0; it has ended with code 3",
         "ldg1: the bundled guest, on strand 64; it has not ended",
         "500,000 instructions on 2 strands",
         "1,000,000 cycles, 1.000 ms",

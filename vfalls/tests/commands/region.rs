@@ -126,7 +126,7 @@ fn a_wrong_point_is_one_clear_line() {
         ("--bundled --from marker:frame", "there is no marker 'frame'"),
         (
             "--bundled --phase 5M",
-            "--phase is 5M, expected a function or a marker: a number of instructions has no next one",
+            "--phase is 5M, expected a function or a marker: a number of instructions has no next occurrence",
         ),
         (
             "--bundled --from read_archive#9",
@@ -134,10 +134,10 @@ fn a_wrong_point_is_one_clear_line() {
         ),
         ("text --from 11", "the program ends before 11: it has 10 instructions"),
         ("text --from 5 --to 4", "4 comes before 5, expected it later"),
-        ("text --warm-up 5", "--warm-up is before a region, expected --from or --phase"),
+        ("text --warm-up 5", "--warm-up needs a region, expected --from or --phase"),
         (
             "text --from main",
-            "main: the recording does not name the program's files, which have its functions: expected a number of instructions",
+            "main: the recording does not name the program's files, so its functions and markers are unknown: expected a number of instructions",
         ),
     ] {
         place.run(&format!("stat {options}")).badly(message);
@@ -204,7 +204,7 @@ fn a_function_that_threads_execute_is_recorded_alone() {
 #[ignore = "needs qemu-user"]
 fn a_function_that_is_not_called_is_not_recorded() {
     let place = compile("region-only-never", LAPS, BUILDS[0]);
-    let message = "./program never called wurk: in the program, there is no function 'wurk'; did you mean work?";
+    let message = "./program never called wurk. In the program itself, there is no function 'wurk'; did you mean work?";
     place.run("record -o refs --only wurk -- ./program").badly(message);
     assert!(fs::metadata(place.path().join("refs")).is_err());
     let place = compile("region-only-unknown", LAPS, BUILDS[1]);

@@ -44,7 +44,7 @@ fn each_kind_is_read_back_as_it_was_written() {
         let other = text.replacen("\"version\": 1", "\"version\": 999", 1);
         assert_eq!(
             Run::parse(other.as_bytes()).unwrap_err().to_string(),
-            "has version 999 of a run, expected version 1"
+            "is a run of format version 999, expected version 1"
         );
         let error = serde_json::from_str::<Run>(&other).unwrap_err();
         assert!(error.to_string().contains("has version 999"), "{error}");

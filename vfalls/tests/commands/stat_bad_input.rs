@@ -24,7 +24,7 @@ fn one_line_each() {
         ),
         (
             "refs.txt --config machine.toml --nodes 1",
-            "machine.toml: has a table machine, expected no --nodes",
+            "machine.toml: has a [machine] table, so --nodes is not allowed",
         ),
         ("refs.txt --machine t5440", "there is no machine 't5440'; did you mean"),
         ("refs.txt --nodes 5", "a batoka has 1 to 4 nodes, not 5"),
@@ -50,7 +50,7 @@ fn one_line_each() {
         ),
         ("/nowhere/refs", "/nowhere/refs"),
         ("broken.txt", "broken.txt:2: found"),
-        ("- -", "standard input is named 2 times, expected once at most"),
+        ("- -", "standard input is named 2 times, expected at most once"),
         ("refs.txt --interval 0", "0"),
         ("refs.txt --guests globals.toml", "guests 0 and 1 both have global"),
         ("refs.txt --guests grant.toml", "grant.toml:4: found 'root', expected none, strand"),

@@ -38,7 +38,7 @@ fn a_result_that_depends_on_the_order_says_so() {
     assert_eq!(results["orders"]["cycles"][0], results["cycles"]);
     let output = place.run("stat sensitive.refs").well();
     let sentence = format!(
-        "A small change of order moves the result by 100%, from {} to {} cycles: --orders N gives the spread.",
+        "A slightly different order of threads changes the result by 100%, from {} to {} cycles: --orders N gives the spread.",
         checked[0], checked[1]
     );
     assert!(squeezed(&output).ends_with(&sentence), "{output}");
@@ -80,7 +80,7 @@ fn a_result_that_does_not_depend_on_the_order_says_nothing() {
     place.run("stat one.refs --orders 2").badly("found 1 thread, expected several for --orders");
     // A recording from standard input cannot be replayed a second time.
     let piped = with_input(&["stat", "-"], sleepers()).well();
-    let sentence = "\nWhether a small change of order moves the result is not checked: standard input can be read only\nonce.\n";
+    let sentence = "\nIt was not checked whether a slightly different order of threads changes the result: standard input\ncan be read only once.\n";
     assert!(piped.ends_with(sentence), "{piped}");
     with_input(&["stat", "-", "--orders", "2"], sleepers())
         .badly("standard input can be read only once, expected a file for --orders");

@@ -53,7 +53,7 @@ fn passes_count_what_single_replays_count() {
     assert!(["mem_reads", "rd_queue_latency", "DC_miss"].iter().all(|event| active(event)));
 
     let output = place.run(&format!("stat {options} -e {}", EVENTS.join(","))).well();
-    let said = "The 8 events were counted in 3 passes, because a unit counts two at once.";
+    let said = "The 8 events were counted in 3 passes, because a unit counts two at a time.";
     contains_all(&squeezed(&output), &["Truth: all 46 counters show exactly what happened", said]);
     // Events of the same class are listed together.
     let rows: Vec<_> = output.lines().filter_map(|line| line.split_once(' ')).collect();
@@ -151,7 +151,7 @@ fn one_pass_is_enough_elsewhere() {
     place.file("refs.txt", program(100));
     place.file("scenario.toml", "[[step]]\nat = 1\ndo = \"reset\"\nguest = \"other\"\n");
     let events = "-e dram:mem_reads,dram:mem_writes,dram:wb_buf_hits";
-    let says = "'dram:wb_buf_hits' is one event of dram too many: a unit has two counters, and only stat without --scenario \
+    let says = "'dram:wb_buf_hits' is a third dram event: a unit has two counters, and only stat without --scenario \
                 counts more events";
     for command in ["top refs.txt", "stat refs.txt --scenario scenario.toml"] {
         place.run(&format!("{command} {events}")).badly(says);

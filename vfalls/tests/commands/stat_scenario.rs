@@ -73,7 +73,7 @@ fn global_moves_in_the_middle_of_the_run() {
     let parts = [
         "At 5000 references",
         "scenario.toml:11): global goes from old to new",
-        "pending: 31 strands have a cross-call to take",
+        "pending: 31 strands have not yet taken their cross-calls",
         "meanwhile old gets EOK for SPARC_PCR and ENOACCESS for L2_PERF_CONFIG",
         "new can read 81 registers, all of them 0",
         "Phase 2, references 5000 to 13500:",
@@ -148,7 +148,7 @@ fn devices_break_and_strands_die() {
     faulted.retain(|(_, faults)| *faults > 0);
     assert_eq!(faulted, [("NODE1_MCU0", 1), ("ZAM3", 1)]);
     let parts = [
-        "strand 65 does not take it, and is excused",
+        "strand 65 does not take its cross-call, and is excused",
         "references 2000 to 3000; out of service: ZAM3:",
         "ZAM3        in service       1      0",
     ];
@@ -217,7 +217,7 @@ fn what_is_no_scenario() {
         if says.starts_with("14: there is no guest") {
             place
                 .run(&format!("{stat} --guests guests.toml"))
-                .badly("the scenario has guests of its own, expected no --guests");
+                .badly("the scenario has guests of its own, so --guests is not allowed");
         }
     }
     place.run("stat --scenario /nowhere/scenario.toml").badly("/nowhere/scenario.toml");
@@ -230,6 +230,7 @@ fn a_step_that_is_not_reached_is_named() {
     place.file("scenario.toml", step(5_000, "reset", "guest = \"measuring\""));
     let ended = place.run("stat refs.txt --scenario scenario.toml");
     assert_eq!(ended.status, 0);
-    let note = "note: scenario.toml:1: not reached, the program ends after 1125 references\n";
+    let note =
+        "note: scenario.toml:1: not reached, because the program ends after 1125 references\n";
     assert_eq!(ended.stderr, note);
 }

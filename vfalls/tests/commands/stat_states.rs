@@ -267,7 +267,6 @@ fn threads_that_wait_for_each_other_go_on() {
     place.file("circle.refs", recording(&[thread(0x9000, 0xa000, 1), thread(0xa000, 0x9000, 3)]));
     let ended = place.run("stat circle.refs");
     assert_eq!(ended.status, 0);
-    let note = "note: circle.refs has threads that wait for locks, semaphores or barriers while no thread can end these waits (waits that \
-                are cut short: 1)\n";
+    let note = "note: circle.refs has threads whose waits for locks, semaphores or barriers no thread can end (waits cut short: 1)\n";
     assert_eq!(ended.stderr, note);
 }

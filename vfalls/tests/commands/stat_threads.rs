@@ -148,7 +148,7 @@ fn what_a_recording_lacks_is_said() {
     fs::copy(recording, place.path().join("cut.refs")).unwrap();
     let notes = [
         "cut.refs is cut off: it is read up to byte 227 of 238",
-        "cut.refs lacks what its threads wait for (waits that are left out: 1)",
+        "cut.refs lacks signals that its threads wait for (waits skipped: 1)",
     ];
     let ended = place.run("stat cut.refs --json results.json");
     assert_eq!(ended.status, 0);

@@ -41,7 +41,7 @@ fn three(name: &str) -> Place {
 fn what_differs_is_a_column() {
     let place = three("table");
     let expected = "\
-3 runs; each % is the change against a.json
+3 runs; each % is the change from a.json
 the same in all runs: CPI 7.00; MPKI 10.00; guests measuring (global); kind replay; l2.ways 4;
 machine.model batoka; machine.nodes 2; references 250000
 
@@ -90,7 +90,7 @@ c.json,4194304,pack,1250000,+25.0,7,0.0,60,0.0
     for cell in ["1048576", "pack", "800000", "-20.0", "75", "+25.0"] {
         assert!(page.contains(&format!(">{cell}</td>")), "{cell}: {page}");
     }
-    place.run("table a.json --json t.json").badly("t.json: is there; --force replaces it");
+    place.run("table a.json --json t.json").badly("t.json: already exists; --force replaces it");
     assert_eq!(place.json("t.json"), expected);
 }
 
@@ -179,7 +179,7 @@ fn what_is_no_run_or_comes_twice_is_named() {
     place.file("half.json", &whole[..whole.len() / 2]);
     symlink("a.json", place.at("link.json")).unwrap();
     for (files, says) in [
-        ("a.json other.json", "other.json: has version 999 of a run, expected version 1"),
+        ("a.json other.json", "other.json: is a run of format version 999, expected version 1"),
         ("a.json half.json", "half.json: is not JSON"),
         ("nowhere.json a.json", "nowhere.json: cannot be read"),
         ("a.json b.json a.json", "a.json: is the same file as a.json"),

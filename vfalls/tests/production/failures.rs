@@ -85,7 +85,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
         [trap] if is_trap(trap) => true,
         [trap, l2]
             if is_trap(trap)
-                && l2.contains("_L2 is out of service: a strand died at work on it") =>
+                && l2.contains("_L2 is out of service: a strand died while working on it") =>
         {
             false
         }

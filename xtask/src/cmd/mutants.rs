@@ -16,7 +16,7 @@ use vfalls::exit::Mismatch;
 
 /// Change the code in one place at a time, and check that the tests notice
 ///
-/// cargo-mutants generates the mutants. .cargo/mutants.toml selects the files, and lists with reasons the changes that no test can notice.
+/// cargo-mutants generates the mutants. .cargo/mutants.toml selects the files, and lists the changes that no test can notice, with reasons.
 /// A share of the remaining mutants is tested: by default a seventh, some 400, which takes about 40 minutes on two cores. The exit status
 /// is 1 if the tests miss a mutant, or if more than 3% of all mutants are excluded. The outcome of each mutant is in
 /// target/mutants/mutants.out.
@@ -120,7 +120,7 @@ pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
     fs::create_dir_all(&place).with_context(|| format!("{}: cannot be made", place.display()))?;
     let lock = File::create(place.join("lock"))?;
     let Ok(_lock) = Flock::lock(lock, FlockArg::LockExclusiveNonblock) else {
-        bail!("{}: another cargo xtask mutants is at work there", place.display());
+        bail!("{}: another cargo xtask mutants is running there", place.display());
     };
     let records = place.join("mutants.out");
     let _ = fs::remove_dir_all(&records);

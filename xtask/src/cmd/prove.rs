@@ -12,15 +12,11 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
-/// Runs the larger models in tests/proof, the steps of strands in more orders, two calls of a hub in every order of their stores, loom's
-/// models without a limit on preemptions (if they end in minutes), a million random schedules and a million PCT schedules of shuttle,
-/// stores that fail after each number of cycles, units that fail in 100,000 random runs, a trap at each instruction of the hypervisor,
-/// faults, interrupts and changes of rights between any two of its instructions, 100,000 pairs of executions that differ in what a
-/// guest's neighbour does, all attacks of a guest, each defect that `vfalls conform` must find, a second build of the image in another
-/// directory, all changes of an instruction of the fast path and of the handlers of traps, replays of up to 10,000 threads and
-/// 10,000,000,000 references, the tests with threads in Miri, the tests of the library crates on an emulated SPARC V9, sweeps of 200 runs
-/// with GNU parallel and Slurm, in which a worker is killed, and 400 mutants of orders and assembly (which take hours). PROOF.md says what
-/// the steps show. The first step that fails ends the command, with exit status 1.
+/// The steps explore larger models and more orders of strands; make faults, interrupts and changes of rights happen between any two
+/// instructions of the hypervisor; check that tests find each defect of the image, and each change of an instruction of the fast path and
+/// of the trap handlers; replay up to 10,000 threads and 10,000,000,000 references; run tests in Miri and on an emulated SPARC V9; sweep
+/// 200 runs with GNU parallel and Slurm; and test 400 mutants of orders and assembly, which takes hours. --list describes each step, and
+/// PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"

@@ -43,7 +43,7 @@ pub struct QemuArgs {
     #[arg(long, value_name = "D", default_value = "models", requires = "guest")]
     devices: Devices,
 
-    /// Wait at reset for a debugger, at this port of this computer
+    /// Wait at reset for a debugger, on this local port
     #[arg(long, value_name = "PORT", requires = "guest", value_parser = clap::value_parser!(u16).range(1..))]
     gdb: Option<u16>,
 

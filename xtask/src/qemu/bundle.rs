@@ -79,7 +79,7 @@ pub fn make(pins: bool) -> anyhow::Result<()> {
     let pinned = pinned()?;
     ensure!(
         found == pinned,
-        "the bundled files are built by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to build them by this one)"
+        "the bundled files are built by\n{pinned}this machine has\n{found}(rustup toolchain install, or --pin to build them by this one)"
     );
     for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
         // The compressed file contains neither a name nor a time, so that it is always the same.

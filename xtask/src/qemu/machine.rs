@@ -29,7 +29,7 @@ pub struct Boot<'a> {
     /// Words to write into memory: the address and the value.
     pub words: &'a [(u64, u64)],
     pub timeout: Duration,
-    /// If set, QEMU waits for a debugger at this port of this computer before it executes anything.
+    /// If set, QEMU waits for a debugger on this local port before it executes anything.
     pub gdb: Option<u16>,
 }
 

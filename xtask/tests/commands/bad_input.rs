@@ -23,7 +23,7 @@ fn guests() {
     let elsewhere = |address| elf::program(address, &[0x3080_0000]);
     let not_elf = "expected an ELF file for SPARC V9";
     let not_whole = "expected a whole ELF file";
-    let no_entry = "expected the entry at an instruction of the program, found";
+    let no_entry = "expected the entry point at an instruction of the program, found";
     for (file, says) in [
         (Vec::new(), not_elf),
         (b"#!/bin/sh\n".to_vec(), not_elf),
@@ -39,17 +39,20 @@ fn guests() {
         (with(32, &[0x7f; 8]), not_whole),
         (with(40, &[0x7f; 8]), not_whole),
         (with(64 + 40, &[0, 0, 0, 0, 0, 0, 0, 4]), not_whole),
-        (with(56, &[0, 0]), "expected a program to load at 0x80000000 to 0x87ffffff, found none"),
+        (
+            with(56, &[0, 0]),
+            "expected a program that loads at 0x80000000 to 0x87ffffff, found none",
+        ),
         (
             elsewhere(0x10_0000),
-            "expected a program to load at 0x80000000 to 0x87ffffff, found one for 0x100000",
+            "expected a program that loads at 0x80000000 to 0x87ffffff, found one that loads at 0x100000",
         ),
         (elsewhere(0x8800_0000), "found one for 0x88000000"),
         (elsewhere(0x87ff_fffe), "found one for 0x87fffffe"),
         (elsewhere(u64::MAX), not_whole),
         (
             with(24, &[0, 0, 0, 0, 0x80, 0, 0, 0x10]),
-            "expected the entry at an instruction of the program, found 0x80000010",
+            "expected the entry point at an instruction of the program, found 0x80000010",
         ),
         (with(24, &[0, 0, 0, 0, 0x80, 0, 0, 2]), no_entry),
         (with(24, &[0; 8]), no_entry),

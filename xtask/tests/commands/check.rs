@@ -202,7 +202,7 @@ fn steps_run_beside_each_other() {
         let called = |line: &String| line.starts_with(&format!("cargo {name}"));
         assert!(log.iter().any(called), "{name}: {log:?}");
     }
-    assert_eq!(ended.stderr, "error: a step beside the others has failed\n");
+    assert_eq!(ended.stderr, "error: a step in the second process has failed\n");
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
     assert_eq!(shown, ["4 passed, 0 failed", "7 passed, 1 failed"]);
     assert!(ended.stdout.contains("the image guest (checks) does not build"), "{}", ended.stdout);

@@ -20,7 +20,7 @@ pub enum EventError {
     UnknownNumber(usize),
     #[error("the event {0} is named twice")]
     Twice(&'static str),
-    #[error("waits are counted as cycles of a strand, and the event cycles is not sampled")]
+    #[error("waits are counted as cycles, but the event cycles is not sampled")]
     NoCycles,
     #[error("{found} events, expected at most {most} for each of the two counters")]
     TooMany { found: usize, most: usize },
@@ -49,6 +49,6 @@ pub enum ProfileError {
     Region(#[from] RegionError),
     #[error("an R10000 has no warm-up: expected a region without one")]
     WarmUp,
-    #[error("the counters refuse to count: {0}")]
+    #[error("the counters cannot count: {0}")]
     Refused(String),
 }

@@ -189,9 +189,7 @@ impl Job {
         let mut notes = first.notes;
         notes.extend(first.region.as_ref().map(RegionRun::note));
         if stopped {
-            notes.push(
-                "the search was stopped: costs, lines or their users are not complete".into(),
-            );
+            notes.push("the search was stopped: costs, lines or their users are incomplete".into());
         }
         Ok(SharingReport {
             program,

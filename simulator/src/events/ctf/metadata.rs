@@ -176,7 +176,7 @@ fn quoted(text: &str) -> String {
 /// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the content. Returns the trace without its streams.
 pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     if !is_ours(text) {
-        return Err(format!("not a trace of this program: the line {TRACER} is missing"));
+        return Err(format!("not a trace that vfalls wrote: the line {TRACER} is missing"));
     }
     let blocks = tsdl::parse(text)?;
     let of_kind = |kind: &'static str| blocks.iter().filter(move |block| block.kind == kind);
@@ -266,11 +266,11 @@ fn kind(block: &Block) -> Result<(EventKind, Type), String> {
     let name = name.ok_or_else(|| format!("the event {} is unknown", line(text)))?;
     let of = block.layout("fields")?;
     let Type::Struct { fields, .. } = of else {
-        return Err(format!("the fields of {name} are no struct"));
+        return Err(format!("the fields of {name} are not a struct"));
     };
     let fields = fields.iter().map(|(field, of)| {
         let Type::Integer { bits: bits @ (8 | 16 | 32 | 64), hex, names, .. } = of else {
-            return Err(format!("the field {field} of {name} has no 8, 16, 32 or 64 bits"));
+            return Err(format!("the field {field} of {name} does not have 8, 16, 32 or 64 bits"));
         };
         let names: Vec<_> =
             names.iter().map(|(name, range)| (*range.start(), name.clone().into())).collect();

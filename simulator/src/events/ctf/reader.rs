@@ -18,7 +18,7 @@ use crate::input::{self, InputError, LONGEST_PROGRAM};
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ReadError {
-    #[error("{0}: is no directory, expected one with a trace")]
+    #[error("{0}: is not a directory, expected a trace directory")]
     NoDirectory(String),
     #[error(transparent)]
     Input(#[from] InputError),
@@ -86,15 +86,18 @@ impl PacketHeader<'_> {
     /// events do not decrease.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
-            format!("is of strand {}, the ones before of {strand}", self.strand)
+            format!(
+                "is of strand {}, but the packets before it are of strand {strand}",
+                self.strand
+            )
         })?;
-        check(self.number == number, || format!("has the number {}", self.number))?;
+        check(self.number == number, || format!("has number {}, expected {number}", self.number))?;
         check(self.lost >= lost, || {
-            format!("counts {} lost events, the one before {lost}", self.lost)
+            format!("counts {} lost events, but the packet before it counts {lost}", self.lost)
         })?;
         let (begin, end) = (self.begin, self.end);
         check(now <= begin && begin <= end, || {
-            format!("is from {begin} to {end}, the one before to {now}")
+            format!("is from {begin} to {end}, but the packet before it ends at {now}")
         })
     }
 }
@@ -104,7 +107,7 @@ fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<PacketHeader<'a>, Stri
     let mut cursor = Cursor { bytes, at: 0, end: 8 * length, endian: format.endian, now: 0 };
     let mut read = |of| {
         let values = cursor.read(of);
-        values.ok_or_else(|| format!("is cut off: {length} bytes have no room for its header"))
+        values.ok_or_else(|| format!("is cut off: {length} bytes are too few for its header"))
     };
     let (header, context) = (read(&format.packet_header)?, read(&format.packet_context)?);
     let magic = header.get("magic")?;

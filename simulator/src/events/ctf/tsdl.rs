@@ -26,7 +26,7 @@ impl Block {
     /// Returns a key's value, as [`get`](Self::get) does, or an error if the block lacks the key.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
-        self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
+        self.get(key).ok_or_else(|| format!("the {kind} has no {key}"))
     }
 
     /// Returns a key's value, which must be a number. Returns an error if the block lacks the key.
@@ -39,7 +39,7 @@ impl Block {
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
-        found.map(|(_, layout)| layout).ok_or_else(|| format!("there is no {key} of the {kind}"))
+        found.map(|(_, layout)| layout).ok_or_else(|| format!("the {kind} has no {key}"))
     }
 }
 
@@ -179,7 +179,7 @@ impl<'a> Parser<'_, 'a> {
 
     fn layout(&mut self, depth: usize) -> Result<Type, String> {
         if depth == DEEPEST {
-            return self.expected("fewer types within others");
+            return self.expected("fewer nested types");
         }
         if self.takes("integer") {
             self.integer()
@@ -292,7 +292,7 @@ impl<'a> Parser<'_, 'a> {
             let name = name.strip_prefix('_').unwrap_or(name).to_owned();
             if self.takes("[") {
                 if !matches!(of, Type::Integer { .. }) {
-                    return self.expected("no length behind a type that is no integer");
+                    return self.expected("no length after a type that is not an integer");
                 }
                 let length = self.number()?;
                 self.mark("]")?;

@@ -16,13 +16,13 @@ pub enum Unfit {
     #[error("the name '{}...' has {} bytes, expected at most 255", start(.0), .0.len())]
     LongName(String),
     /// A name or string that contains a NUL.
-    #[error("'{}' has a NUL in it, which ends a string", .0.escape_default())]
+    #[error("'{}' contains a NUL, which ends a string", .0.escape_default())]
     Nul(String),
     /// An arc to a node that does not exist.
     #[error("an arc to node {0}, which does not exist")]
     Arc(usize),
     /// A block of 4 GB or more.
-    #[error("more than 4 GB")]
+    #[error("a block of the description has 4 GB or more")]
     Size,
 }
 

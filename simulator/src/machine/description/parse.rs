@@ -77,7 +77,7 @@ fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>>
     match item.get_ref() {
         DeValue::String(text) => Ok(vec![Value::String(string(item, text)?)]),
         DeValue::Array(items) if items.is_empty() => {
-            Err((item.span(), "an array of nothing".to_owned()))
+            Err((item.span(), "an empty array".to_owned()))
         }
         DeValue::Array(items) => items.iter().map(|item| member(item, labels)).collect(),
         _ => Ok(vec![plain(item)?]),
@@ -104,7 +104,7 @@ fn plain(item: &Item<'_>) -> Located<Value> {
         DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix())
             .map(Value::Number)
             .map_err(|_| {
-                let message = format!("found '{integer}', expected a number of 64 bits");
+                let message = format!("found '{integer}', expected a 64-bit number");
                 (item.span(), message)
             }),
         DeValue::Table(table) => match table.iter().next() {

@@ -98,7 +98,7 @@ impl<'w, V: Variant> Access<'w, V> {
             moves,
             ahead,
         } = system;
-        assert!(strand.index() < strands.len(), "strand {strand} is not of this machine");
+        assert!(strand.index() < strands.len(), "this machine has no strand {strand}");
         Self {
             plan,
             perf_config,

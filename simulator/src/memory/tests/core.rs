@@ -260,7 +260,7 @@ fn one_node_has_no_traffic_between_nodes() {
 }
 
 #[test]
-#[should_panic(expected = "strand 64 is not of this machine")]
+#[should_panic(expected = "this machine has no strand 64")]
 fn a_strand_of_another_machine() {
     one().load(64, 0);
 }

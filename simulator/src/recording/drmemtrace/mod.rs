@@ -61,14 +61,14 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     )];
     if version > NEWEST {
         notes.push(format!(
-            "{name} has version {version} of its format: the newest that is known is {NEWEST}"
+            "{name} has version {version} of its format: the newest known version is {NEWEST}"
         ));
     }
     if kind & FILTERED != 0 {
         notes.push(format!("{name} is filtered: it lacks references that its recorder left out"));
     }
     if kind & WITHOUT_DATA != 0 {
-        notes.push(format!("{name} has instructions only: their data are left out"));
+        notes.push(format!("{name} has only instructions, and no references to data"));
     }
     Ok(About {
         threads: 1,

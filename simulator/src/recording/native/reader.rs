@@ -242,7 +242,7 @@ impl NativeReader {
                     let mut magic = [0; MAGIC.len()];
                     return match self.read_at(end, &mut magic) {
                         Ok(()) if magic == MAGIC => Ok(Some(end)),
-                        _ => Err(self.damaged(end, "something after the end")),
+                        _ => Err(self.damaged(end, "unexpected data after the end")),
                     };
                 }
             }
@@ -250,7 +250,7 @@ impl NativeReader {
         }
         self.total = at - begins;
         let note = match at == length {
-            true => "has no end: the recorder is at work still, or was ended".to_owned(),
+            true => "has no end: the recorder is still running or was killed".to_owned(),
             false => format!("is cut off: it is read up to byte {at} of {length}"),
         };
         self.about.notes.push(format!("{} {note}", self.name));

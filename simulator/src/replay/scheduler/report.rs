@@ -43,13 +43,13 @@ impl Scheduler {
             notes.extend_from_slice(recording.notes());
             if waits != 0 {
                 notes.push(format!(
-                    "{} lacks what its threads wait for (waits that are left out: {waits})",
+                    "{} lacks signals that its threads wait for (waits skipped: {waits})",
                     recording.name()
                 ));
             }
             if program.forced != 0 {
                 notes.push(format!(
-                    "{} has threads that wait for locks, semaphores or barriers while no thread can end these waits (waits that are cut short: {})",
+                    "{} has threads whose waits for locks, semaphores or barriers no thread can end (waits cut short: {})",
                     recording.name(),
                     program.forced
                 ));

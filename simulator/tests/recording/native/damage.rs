@@ -43,7 +43,7 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
         };
         let note = recording.notes().last().unwrap().clone();
         assert!(
-            note == "refs has no end: the recorder is at work still, or was ended"
+            note == "refs has no end: the recorder is still running or was killed"
                 || note.starts_with("refs is cut off: it is read up to byte ")
                     && note.ends_with(&format!(" of {length}")),
             "{note}"
@@ -181,7 +181,7 @@ fn frames_that_lie_are_refused() {
     let damaged = "a damaged header";
     refused(&[frame(4, 1 << 16, 11, REFERENCES)], damaged, 16);
     refused(&[frame(4, 0, (1 << 28) + 1, REFERENCES)], damaged, 16);
-    refused(&[frame(6, 0, 0, &[]), frame(5, 0, 0, b"more")], "something after the end", 48);
+    refused(&[frame(6, 0, 0, &[]), frame(5, 0, 0, b"more")], "unexpected data after the end", 48);
 }
 
 #[test]

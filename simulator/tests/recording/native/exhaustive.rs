@@ -130,7 +130,7 @@ fn every_two_bytes_after_the_header_and_every_byte_after_the_end() {
     for bytes in up_to_two_bytes() {
         assert_eq!(decode([&FILE_HEADER[..], &bytes].concat()), nothing, "{bytes:x?}");
     }
-    let after = Decoded::Refused(at(whole.len(), "something after the end"), 0);
+    let after = Decoded::Refused(at(whole.len(), "unexpected data after the end"), 0);
     for bytes in up_to_one_byte().skip(1) {
         assert_eq!(decode([&whole[..], &bytes].concat()), after, "{bytes:x?}");
     }

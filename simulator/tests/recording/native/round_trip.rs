@@ -453,7 +453,7 @@ fn a_file_that_grows_is_read_as_it_was() {
     let mut grows = OpenOptions::new().append(true).open(&path).unwrap();
     grows.write_all(&whole[whole.len() - end..]).unwrap();
     let name = path.to_str().unwrap();
-    let note = format!("{name} has no end: the recorder is at work still, or was ended");
+    let note = format!("{name} has no end: the recorder is still running or was killed");
     assert_eq!(recording.notes(), ["It is small", &note]);
     assert_eq!(threads(&mut recording).unwrap(), read(&whole).unwrap());
     assert_eq!(Recording::open(&path).unwrap().notes(), ["It is small"]);

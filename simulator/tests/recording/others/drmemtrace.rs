@@ -134,11 +134,11 @@ fn what_is_unknown_is_noted() {
     let notes = [
         NOTE,
         "refs is filtered: it lacks references that its recorder left out",
-        "refs has instructions only: their data are left out",
+        "refs has only instructions, and no references to data",
     ];
     assert_eq!((recording.target(), recording.notes()), (None, &notes.map(String::from)[..]));
     let recording = open(Drmemtrace::new(7, 0, 1).instruction(0, 4).end()).unwrap();
-    let newer = "refs has version 7 of its format: the newest that is known is 6";
+    let newer = "refs has version 7 of its format: the newest known version is 6";
     assert_eq!(recording.notes(), [NOTE, newer]);
 }
 

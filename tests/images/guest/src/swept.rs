@@ -88,7 +88,7 @@ pub fn plain(report: &mut Report, detail: Detail) {
 
 /// Tries to switch on a machine on which two guests share a strand. The hypervisor refuses, and the current machine continues.
 pub fn impossible(report: &mut Report) {
-    let mut check = report.check("a machine that cannot be is refused");
+    let mut check = report.check("an impossible machine is refused");
     let Some((_, possible)) = parts::READ_BACK.configurations().next() else {
         check.same("configuration", "none", "one");
         return;

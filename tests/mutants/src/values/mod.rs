@@ -26,8 +26,9 @@ use together::Together;
 
 /// Change values in one place at a time, as cargo-mutants does
 ///
-/// All drawn mutants are built into one program. Those that cannot be in it are built one after another: those of constants, for example,
-/// and of code that only images have. Lists of those that no test can notice, with reasons, are in tests/mutants/explained.
+/// All drawn mutants are built into one program, except mutants that cannot be part of it, such as those of constants and of code that
+/// only images have: these are built one after another. The files in tests/mutants/explained list the mutants that no test can notice,
+/// with reasons.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  mutants values --package simulator --list\n  mutants values --package platform --file platform/src/md --number 50"

@@ -99,7 +99,7 @@ impl Solver {
         if answer == "unsat" {
             return false;
         }
-        assert_eq!(answer, "sat", "z3 decides within 900 s: {text}");
+        assert_eq!(answer, "sat", "z3 must decide within 900 s: {text}");
         // z3 prints each value as ((name #x...)).
         let numbers = values.lines().map(|value| {
             let (_, digits) = value.split_once("#x").unwrap();

@@ -85,7 +85,7 @@ fn complete(
     for (guest, image) in guests.iter().zip(&images) {
         let placed = GuestMemory { base, size: memory, real: REAL, entry: image.entry };
         if let Err(name) = description.place(*guest, placed) {
-            bail!("guest {guest} has {name}, which this command chooses");
+            bail!("guest {guest} has {name}, which vfalls boot sets");
         }
         base += memory;
     }

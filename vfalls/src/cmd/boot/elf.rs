@@ -24,8 +24,8 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
         "expected an ELF file for SPARC V9"
     );
     let found = match FileType(u16::from_be_bytes([kind[16], kind[17]])) {
-        ET_REL => "an object file, which no linker has given addresses",
-        ET_CORE => "a core file, which is the memory of a program that has ended",
+        ET_REL => "an object file, which has not been linked",
+        ET_CORE => "a core file, which is a dump of a program's memory",
         ET_EXEC | ET_DYN => return Elf::parse(file).context("expected a whole ELF file"),
         _ => "another type",
     };
@@ -39,19 +39,19 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let (first, last) = (memory.start, memory.end - 1);
     ensure!(
         !segments.is_empty(),
-        "expected a program to load at {first:#x} to {last:#x}, found none"
+        "expected a program that loads at {first:#x} to {last:#x}, found none"
     );
     for segment in &segments {
         ensure!(
             memory.contains(&segment.start) && segment.end <= memory.end,
-            "expected a program to load at {first:#x} to {last:#x}, found one for {:#x}",
+            "expected a program that loads at {first:#x} to {last:#x}, found one that loads at {:#x}",
             segment.start
         );
     }
     let entry = elf.entry();
     ensure!(
         segments.iter().any(|segment| segment.contains(&entry)) && entry.is_multiple_of(4),
-        "expected the entry at an instruction of the program, found {entry:#x}"
+        "expected the entry point at an instruction of the program, found {entry:#x}"
     );
     Ok(entry)
 }

@@ -49,9 +49,9 @@ use self::images::Image;
 ///
 /// The machine is a T5440 (four UltraSPARC T2 Plus processors, 256 strands in all) or a smaller one. Its strands execute SPARC V9: the
 /// bundled hypervisor, which has the performance counter service, and the guests. Loads and stores go through simulated caches,
-/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests and the log of the hypervisor appear at
-/// once. A report at the end says what the guests executed and counted. The exit status is 1 if a guest ends with a code other than 0, or
-/// by a trap.
+/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests and the log of the hypervisor appear
+/// immediately. A report at the end says what the guests executed and counted. The exit status is 1 if a guest ends with a code other
+/// than 0, or by a trap.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
                   vfalls boot                                 # a bundled guest, on eight strands\n  \
@@ -114,7 +114,7 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
 
-    /// Wait at the first instruction of the first guest for a debugger, at this port of this computer (0: any free port). The debugger's
+    /// Wait at the first instruction of the first guest for a debugger, on this local port (0: any free port). The debugger's
     /// threads are the strands
     #[arg(long, value_name = "PORT", conflicts_with = "limit")]
     gdb: Option<u16>,
@@ -182,7 +182,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let configuration = args.machine.configuration()?;
     ensure!(
         configuration.memory.pages == Pages::Hardware,
-        "--config: has memory.pages, expected none: a guest chooses the addresses of its pages"
+        "--config: has memory.pages, which is not allowed here: a guest chooses the addresses of its pages"
     );
     let setup = Setup::new(complete.machine)
         .memory((!args.fast).then_some(configuration.memory))
@@ -227,7 +227,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     consoles.end(stdout)?;
     for step in operator.left() {
         say(format_args!(
-            "note: {}:{}: not reached, the machine stops before",
+            "note: {}:{}: not reached, because the machine stopped earlier",
             operator.scenario(),
             step.line
         ));
@@ -320,7 +320,7 @@ impl BootArgs {
         let unchecked = Scenario::read(path)?;
         ensure!(
             unchecked.guests.is_empty(),
-            "{}: has guests of its own, expected none: they are those of the machine",
+            "{}: has guests of its own, which is not allowed here: the steps are for the machine's guests",
             path.display()
         );
         Ok(unchecked.check(complete.machine, &complete.guests, &[])?)
@@ -428,13 +428,14 @@ fn ended(
     for (number, NamedGuest { name, .. }) in guests.iter().enumerate() {
         bail!(Mismatch(match consoles.state(execution, number) {
             GuestState::Exited(0) => continue,
-            GuestState::Exited(code) => format!("{name} ended with the code {code}"),
+            GuestState::Exited(code) => format!("{name} ended with code {code}"),
             GuestState::Trapped => format!("{name} was ended by a trap"),
-            GuestState::Failed => format!("{name} has no strand that works"),
-            GuestState::Runs if stop == Stop::Limit => format!("{name} has not ended at the limit"),
+            GuestState::Failed => format!("{name} has no working strand left"),
+            GuestState::Runs if stop == Stop::Limit =>
+                format!("{name} had not ended when the limit was reached"),
             GuestState::Runs => format!("{name} has not ended, and all strands wait for ever"),
             GuestState::Absent => format!("the hypervisor has not started {name}"),
-            GuestState::Unknown => format!("the hypervisor has not said that {name} ended"),
+            GuestState::Unknown => format!("the hypervisor has not reported that {name} ended"),
         }));
     }
     Ok(())

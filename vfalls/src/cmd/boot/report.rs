@@ -36,7 +36,7 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
         let messages = counted(run.hypervisor.left_out, "message");
         writeln!(
             output,
-            "\nnote: the hypervisor has left out {messages} of its log, because there were too many"
+            "\nnote: the hypervisor dropped {messages} from its log, because there were too many"
         )?;
     }
     if run.noted > 0 {
@@ -78,7 +78,7 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
         match what {
             What::Illegal(word) | What::FloatingPoint(word) => {
                 let known = disassembly(*word);
-                writeln!(output, ": {}", known.as_deref().unwrap_or("no known one"))?;
+                writeln!(output, ": {}", known.as_deref().unwrap_or("no known instruction"))?;
             }
             _ => writeln!(output)?,
         }

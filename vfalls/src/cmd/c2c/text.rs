@@ -79,8 +79,11 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     let Some(Separated { lines: count, cost: apart }) = apart else {
         return Ok(());
     };
-    let those = if *count == 1 { "of the line that is" } else { "of the lines that are" };
-    writeln!(output, "\nWith the bytes {those} falsely shared ({count}) in lines of their own:")?;
+    let shared = match count {
+        1 => "1 falsely shared line".to_owned(),
+        _ => format!("{count} falsely shared lines"),
+    };
+    writeln!(output, "\nWith the bytes of {shared} in separate lines:")?;
     let mut table = table::with_header("|>as it is|>apart|>change");
     for (name, before, after) in [
         ("transfers", cost.transfers, apart.transfers),

@@ -76,7 +76,7 @@ fn trap_number(word: &str) -> Result<u8, Malformed> {
 /// Parses a 64-bit number, in decimal, or in hexadecimal after 0x.
 fn number(word: &str) -> Result<u64, Malformed> {
     numbers::parse(word)
-        .ok_or_else(|| Malformed::new(word, "a number of 64 bits, decimal or 0x hexadecimal"))
+        .ok_or_else(|| Malformed::new(word, "a 64-bit number, decimal or 0x hexadecimal"))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn bad_lines_are_refused() {
-        let number = "a number of 64 bits, decimal or 0x hexadecimal";
+        let number = "a 64-bit number, decimal or 0x hexadecimal";
         let between = "0x81 to 0xfe (0x80 is fast, 0xff core)";
         for (text, found, expected) in [
             ("0", "0", FORM),

@@ -60,7 +60,7 @@ impl<R: Read> Script<R> {
         let length = read.with_context(|| format!("{}: cannot be read", self.name))?;
         self.number += 1;
         if length == LONGEST && self.line.last() != Some(&b'\n') {
-            let expected = format!("a line of less than {LONGEST} bytes");
+            let expected = format!("a line of fewer than {LONGEST} bytes");
             return Err(self.error(Malformed::new(&self.text(), expected)));
         }
         Ok(length > 0)
@@ -92,7 +92,7 @@ impl<R: Read> Script<R> {
         let (strand, place) = found.ok_or("a strand of a guest")?;
         match self.guests[place] {
             ScriptGuest { id, stopped: Some(line), .. } => {
-                Err(format!("a strand of a guest that runs (guest {id} stopped in line {line})"))
+                Err(format!("a strand of a running guest (guest {id} stopped at line {line})"))
             }
             _ => Ok((strand, place)),
         }

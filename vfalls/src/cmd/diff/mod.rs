@@ -17,14 +17,14 @@ use crate::table::{self, cut};
 use values::{RUN, Values};
 use weights::{Weight, Weights};
 
-/// Show what differs between two runs, what matters first
+/// Show what differs between two runs, most important first
 ///
 /// Compares two runs that stat, top, report, c2c or boot have written with --json. Replays and executions are deterministic: what
 /// differs between two runs comes from what was changed. Files of another version of vfalls are refused.
 ///
 /// First comes what has changed most in proportion, beyond the spread of the cycles (of stat --orders or --repeat), and what has a large
-/// part in the sum of its kind. Left out are changes within the spread, and rows of few counts: the count is below 0.1% of the sum of its
-/// kind, or the change is below 0.1% of the run, at 100 cycles for each event.
+/// part in the sum of its kind. Changes within the spread are left out, and so are rows with small counts: the count is below 0.1% of the
+/// sum of its kind, or the change is below 0.1% of the run, at 100 cycles for each event.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  vfalls stat --place spread --json spread.json\n  \
                         vfalls stat --place pack --json pack.json\n  vfalls diff spread.json pack.json")]
@@ -41,7 +41,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "N")]
     most: Option<usize>,
 
-    /// Show rows of few counts and changes within the spread, too
+    /// Show rows with small counts and changes within the spread, too
     #[arg(long)]
     all: bool,
 
@@ -194,7 +194,7 @@ impl Differences {
         let mut parts = Vec::new();
         let [few, within] = [Weight::FewCounts, Weight::WithinSpread].map(count);
         if few > 0 {
-            parts.push(format!("{} of few counts", counted_plainly(few as u64, "row")));
+            parts.push(format!("{} with small counts", counted_plainly(few as u64, "row")));
         }
         if within > 0 {
             let spread =
@@ -204,8 +204,8 @@ impl Differences {
         }
         match few + within {
             0 => String::new(),
-            1 => format!("{} is left out; --all shows it\n", parts.concat()),
-            _ => format!("{} are left out; --all shows them\n", parts.join(" and ")),
+            1 => format!("{} is omitted; --all shows it\n", parts.concat()),
+            _ => format!("{} are omitted; --all shows them\n", parts.join(" and ")),
         }
     }
 }

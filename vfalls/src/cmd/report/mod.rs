@@ -31,7 +31,7 @@ use crate::page::profile;
 #[command(
     after_help = "Events: cycles are counted by the simulator's clock. SPARC events have the names of cpustat, such as Instr_cnt, \
                   Instr_ld, DC_miss, L2_dmiss_ld, or of PAPI; R10000 events have the numbers and names of perfex, such as 25, \
-                  primary_data_cache_misses or 'Graduated loads'. The counters count two events at once; more events take turns, and \
+                  primary_data_cache_misses or 'Graduated loads'. The counters count two events at the same time; more events take turns, and \
                   their counts are estimates. A recording cannot cause all events: --list says which.\n\n\
                   Examples:\n  vfalls report\n  \
                   vfalls report --children --waits --svg flames.svg\n  \
@@ -125,7 +125,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     };
     ensure!(
         !stacks.is_empty() || folded.is_none() && svg.is_none(),
-        "no sample was taken, and a flame graph needs some"
+        "no sample was taken, so there is no flame graph"
     );
     if let Some(file) = html {
         let annotator = symbols.as_ref().map(|symbols| Annotator {

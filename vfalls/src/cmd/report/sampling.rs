@@ -200,7 +200,7 @@ impl SamplingArgs {
             .all(|mode| matches!(mode, R10000Mode::Supervisor | R10000Mode::Kernel))
         {
             say(
-                "note: nothing counts: a recording is of user mode, and nothing executes in supervisor or kernel mode",
+                "note: all counts are 0: a recorded program executes in user mode, and nothing executes in supervisor or kernel mode",
             );
         }
         for event in report.events().filter(|_| !all) {

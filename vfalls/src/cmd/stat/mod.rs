@@ -67,7 +67,7 @@ use crate::text::waits;
                   vfalls stat --repeat 5 -- ./program  # the spread of 5 recordings\n  \
                   vfalls stat --events-out events && babeltrace2 events\n  \
                   vfalls stat --scenario simulator/scenarios/transfer.toml\n\n\
-                  Per thread: CPI are cycles per instruction, MPKI L2 misses per thousand instructions. A request of a core \
+                  Per thread: CPI is cycles per instruction, MPKI is L2 misses per thousand instructions. A request of a core \
                   to the L2 cache of its node hits, or is served by local memory, by remote memory, or by another \
                   cache (c2c). States of threads: ready means that the strand executes another thread; a wait as recorded is one \
                   whose lock is not known.\n\n\
@@ -118,8 +118,8 @@ pub(crate) struct StatArgs {
     html: Option<PathBuf>,
 
     /// Write a page's details to the --json file, too: counts over time, misses by address, time and instruction, shared lines,
-    /// calls and events. This takes longer, and at most 200 MB of memory, however long the recording is: of many instructions, pages, lines
-    /// and calls, those that matter least are added up or left out
+    /// calls and events. This takes longer, and at most 200 MB of memory, however long the recording is: if there are many instructions,
+    /// pages, lines or calls, the least important ones are added up or left out
     #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
     details: bool,
 
@@ -149,7 +149,7 @@ pub(crate) struct ReplayArgs {
     place: Option<Placement>,
 
     /// Count this event: CLASS:EVENT, or several separated by commas (may be repeated). Classes are dram, lpu, gpd, asu and
-    /// pic. A unit counts two events at once; vfalls stat replays the recording once for every two events of a class
+    /// pic. A unit counts two events at the same time; vfalls stat replays the recording once for every two events of a class
     #[arg(short, long, value_name = "EVENT")]
     event: Vec<String>,
 
@@ -230,8 +230,8 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     let events = Selection::all_of(args.replay.machine.configuration()?.machine);
     let mut stdout = plain::stdout();
     write!(stdout, "{}", report::events(&events))?;
-    let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, pic events in each strand; two of \
-                 each at once.";
+    let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, and pic events in each strand. A unit counts \
+                 two events at the same time.";
     writeln!(stdout, "\n{}", wrap(units, WIDTH).join("\n"))?;
     stdout.flush()?;
     output::complete_json(json, &events)
@@ -333,7 +333,7 @@ fn print(
         if let Some(reads) = run.details.as_ref().map(|details| details.series.reads) {
             writeln!(
                 output,
-                "\n{} of the {} hypercalls are the guest's reading of its counters for the details over time ({} samples).",
+                "\n{} of the {} hypercalls were made by the guest to read its counters for the details over time ({} samples).",
                 reads.calls, run.hypercalls.total, reads.samples
             )?;
         }
@@ -359,7 +359,7 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
             }
             ScenarioStage::NotReached(step, references) => bar.suspend(|| {
                 say(format_args!(
-                    "note: {file}:{}: not reached, the program ends after {references} references",
+                    "note: {file}:{}: not reached, because the program ends after {references} references",
                     step.line
                 ));
             }),

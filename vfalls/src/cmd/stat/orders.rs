@@ -171,7 +171,7 @@ impl Spreads {
                 return spread(output, &replays, orders);
             }
             Some(orders) if matters(orders) => format!(
-                "A small change of order moves the result by {:.0}%, from {} to {} cycles: --orders N gives the spread.",
+                "A slightly different order of threads changes the result by {:.0}%, from {} to {} cycles: --orders N gives the spread.",
                 orders.difference() * 100.0,
                 orders.least,
                 orders.most
@@ -179,7 +179,7 @@ impl Spreads {
             Some(_) => return Ok(()),
             None => match self.unchecked {
                 Some(why) => format!(
-                    "Whether a small change of order moves the result is not checked: {why}."
+                    "It was not checked whether a slightly different order of threads changes the result: {why}."
                 ),
                 None => return Ok(()),
             },

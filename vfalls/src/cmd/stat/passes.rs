@@ -107,7 +107,7 @@ impl<'a> Passes<'a> {
 pub(super) fn print(output: &mut impl Write, passes: usize, run: &Replayed) -> io::Result<()> {
     let events = Total::by_event(&run.counters).len();
     let sentence = format!(
-        "The {events} events were counted in {passes} passes, because a unit counts two at once. All else is the same in each pass, except \
+        "The {events} events were counted in {passes} passes, because a unit counts two at a time. All else is the same in each pass, except \
          for the hypercalls: they are those of the first pass."
     );
     writeln!(output, "{}", wrap(&sentence, WIDTH).join("\n"))

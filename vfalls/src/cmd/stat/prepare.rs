@@ -108,7 +108,10 @@ fn machine_and_guests(
 ) -> anyhow::Result<(Configuration, Vec<NamedGuest>)> {
     let of_scenario = scenario.filter(|file| !file.guests.is_empty());
     if let Some(path) = &args.md {
-        ensure!(of_scenario.is_none(), "the scenario has guests of its own, expected no --md");
+        ensure!(
+            of_scenario.is_none(),
+            "the scenario has guests of its own, so --md is not allowed"
+        );
         let described = describe(path)?;
         let name = path.display();
         let machine = described
@@ -121,7 +124,9 @@ fn machine_and_guests(
     }
     let configuration = args.machine.configuration()?;
     let guests = match (&args.guests, of_scenario) {
-        (Some(_), Some(_)) => bail!("the scenario has guests of its own, expected no --guests"),
+        (Some(_), Some(_)) => {
+            bail!("the scenario has guests of its own, so --guests is not allowed")
+        }
         (Some(path), None) => guests::from_file(path)?,
         (None, Some(file)) => file.guests.clone(),
         (None, None) => guests::default(configuration.machine),

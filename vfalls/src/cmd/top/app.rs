@@ -29,7 +29,7 @@ pub(crate) enum Ask {
 }
 
 pub(crate) const KEYS: [(&str, &str); 12] = [
-    ("space", "pause, go on"),
+    ("space", "pause, continue"),
     ("s or right", "one interval, then pause"),
     ("+ or -", "faster, slower"),
     ("t", "numbers of the last interval, or since the start"),
@@ -39,7 +39,7 @@ pub(crate) const KEYS: [(&str, &str); 12] = [
     ("PgUp, PgDn", "scroll by a screen"),
     ("Home", "back to the first line"),
     ("? or h", "this help"),
-    ("Ctrl-Z", "stop, until the shell's fg"),
+    ("Ctrl-Z", "suspend; the shell's fg resumes"),
     ("q or Ctrl-C", "end"),
 ];
 
@@ -241,7 +241,7 @@ impl App {
         if hidden > 0
             && let Some(last) = lines.last_mut()
         {
-            *last = Line::from(format!("... {} more, by the down key", hidden + 1)).italic();
+            *last = Line::from(format!("... {} more; the down key scrolls", hidden + 1)).italic();
         }
         frame.render_widget(Text::from(lines), area);
     }

@@ -88,7 +88,7 @@ fn reads(run: &Replayed, details: &Details) -> String {
     };
     let all = run.guests.iter().map(|guest| guest.hypercalls.total);
     format!(
-        " {} of the {} are the guest's reading of its counters for the charts over time: {}, about {} each.",
+        " {} of the {} were made by the guest to read its counters for the charts over time: {}, about {} each.",
         count(reads.calls),
         counted(all.sum(), "call"),
         counted(reads.samples, "sample"),

@@ -42,7 +42,7 @@ pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
         (verdict(run))
         h2 #out { "What stands out" }
         @if out.is_empty() {
-            p { "Nothing: no wait, part of the machine, node or guest has much more than the others." }
+            p { "Nothing: no wait, part of the machine, node or guest stands out from the others." }
         } @else {
             ol.out { @for sentence in out { li { (sentence) } } }
         }

@@ -94,7 +94,7 @@ fn many(run: &Replayed) -> Figure {
     Figure {
         id: "threads".to_owned(),
         title: format!("The {} threads", run.threads.len()),
-        text: "CPI are cycles per instruction, MPKI misses of the L2 cache per thousand instructions. The further columns are cycles: first what the \
+        text: "CPI is cycles per instruction, MPKI is L2 cache misses per thousand instructions. The further columns are cycles: first what the \
                thread did or waited for in its own cycles, from busy on, and then the states that it had in the whole run, from running on."
             .to_owned(),
         drawing: None,

@@ -41,7 +41,7 @@ fn what_the_hypervisor_records_is_what_the_machine_sees() {
         .run("events --memory dump.bin --at 0x100004")
         .badly("'0x100004', expected a multiple of 8");
     place.file("short.bin", vec![0; 4096]);
-    place.run("events --memory short.bin").badly("short.bin: found no rings of events");
+    place.run("events --memory short.bin").badly("short.bin: found no event rings");
     place.run("events --layouts --events-out other").badly("expected --memory FILE");
 }
 

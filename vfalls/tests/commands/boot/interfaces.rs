@@ -111,7 +111,7 @@ fn other_notes_are_ignored() {
 fn notes_that_are_wrong() {
     let mailbox = |address| note(1, &descriptor(1, address));
     boot(ENDS, &[mailbox(0x3fe_0000), mailbox(0x3fe_0000)], "")
-        .badly("mine.elf: it has two notes of its mailbox");
+        .badly("mine.elf: it has two notes for its mailbox");
     boot(ENDS, &[note(1, &[0; 8])], "")
         .badly("mine.elf: the note of its mailbox has fewer than 12 bytes");
     for address in [0x3fe_0008, 0x400_0000, 0x8000_0000, u64::MAX - 0x1fff] {
@@ -122,10 +122,10 @@ fn notes_that_are_wrong() {
 #[test]
 fn without_a_mailbox_the_console_says_how_a_guest_ends() {
     for (text, line) in [
-        (&b"\x10X3\n"[..], "error: guest ended with the code 3"),
+        (&b"\x10X3\n"[..], "error: guest ended with code 3"),
         (b"\x10X4294967297\n", "error: guest was ended by a trap"),
         (b"no disk\n\x10X4294967296\n", "error: the hypervisor has not started guest"),
-        (b"", "error: the hypervisor has not said that guest ended"),
+        (b"", "error: the hypervisor has not reported that guest ended"),
     ] {
         let ended = boot(text, &[], "");
         assert_eq!((ended.status, ended.stderr.lines().last()), (1, Some(line)));
@@ -165,7 +165,7 @@ fn a_mailbox_is_where_the_note_says() {
         |mailbox: u32| [(mailbox + 8 * 256, 2), (mailbox + 8 * 272, 5), (mailbox + 8 * 511, 1)];
     let note = [note(1, &descriptor(1, 0x20_2000))];
     let ended = boot_program(&program(&words(0x20_2000), b"never\n"), &note, "");
-    assert_eq!(ended.stderr.lines().last(), Some("error: guest ended with the code 5"));
+    assert_eq!(ended.stderr.lines().last(), Some("error: guest ended with code 5"));
     assert!(!ended.stdout.contains("never"), "{}", ended.stdout);
     // The tool reads these words only if a note gives the mailbox's address.
     for note in [&note[..], &[]] {

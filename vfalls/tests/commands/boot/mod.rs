@@ -158,8 +158,8 @@ fn what_is_no_instruction_here_is_named() {
             0x81b0_0300,
             "0x81b00300 needs the floating-point unit, which is not simulated: alignaddr",
         ),
-        (0x0000_0005, "0x00000005 is no instruction of this processor: illtrap 0x5"),
-        (0x81f8_0000, "0x81f80000 is no instruction of this processor: no known one"),
+        (0x0000_0005, "0x00000005 is not an instruction of this processor: illtrap 0x5"),
+        (0x81f8_0000, "0x81f80000 is not an instruction of this processor: no known instruction"),
     ] {
         let program = elf::program(0x8000_0000, &[0x0100_0000, word]);
         let ended = run(&[&place.file("guest.elf", program), "--log"]);
@@ -183,7 +183,7 @@ fn a_guest_cannot_forge_its_end() {
     let place = Place::new("forged-end");
     let guest = place.file("guest.elf", elf::program(0x8000_0000, &words));
     let ended = run(&[&guest, "--fast"]);
-    assert_eq!((ended.status, &*ended.stderr), (1, "error: guest ended with the code 3\n"));
+    assert_eq!((ended.status, &*ended.stderr), (1, "error: guest ended with code 3\n"));
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn bad_input() {
     run(&[&text]).badly("text: expected an ELF file for SPARC V9");
     run(&["--hypervisor", &text]).badly("text: expected an ELF file for SPARC V9");
     for (kind, found) in [
-        (1, "an object file, which no linker has given addresses"),
-        (4, "a core file, which is the memory of a program that has ended"),
+        (1, "an object file, which has not been linked"),
+        (4, "a core file, which is a dump of a program's memory"),
         (0, "another type"),
         (0x104, "another type"),
     ] {

@@ -36,7 +36,7 @@ fn rights_move_units_break_and_strands_die() {
     place.file("steps.toml", steps.concat());
     let ended = place
         .run(&format!("boot --md {THREE} --scenario steps.toml --json out.json --html page.html"));
-    assert_eq!((ended.status, &*ended.stderr), (1, "error: ldg2 has no strand that works\n"));
+    assert_eq!((ended.status, &*ended.stderr), (1, "error: ldg2 has no working strand left\n"));
     let said = &ended.stdout;
     let (happened, _) = said.split_once("\n\n").unwrap();
     let operator = |line: &&str| line.starts_with("operator: ");
@@ -148,7 +148,7 @@ fn a_step_after_the_end_is_not_reached() {
     let place = Place::new("scenario-too-late");
     place.file("steps.toml", step(900_000_000, "kill", &[("strand", "7")]));
     let ended = place.run("boot --strands 0 --scenario steps.toml --fast");
-    let note = "note: steps.toml:1: not reached, the machine stops before\n";
+    let note = "note: steps.toml:1: not reached, because the machine stopped earlier\n";
     assert_eq!((ended.status, &*ended.stderr), (0, note));
 }
 

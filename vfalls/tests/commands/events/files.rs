@@ -31,14 +31,15 @@ fn existing_directories() {
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();
     run("events").well();
-    run("events").badly(&format!("error: {}: is there; --force replaces it", place.at("events")));
+    run("events")
+        .badly(&format!("error: {}: already exists; --force replaces it", place.at("events")));
     place.file("events/strand_001", "left over");
     run("events --force").well();
     assert_eq!(place.names("events"), ["metadata", "strand_000", "strand_248"]);
     // The directory contains a file that is not part of a trace.
     place.file("other/letter", "");
-    run("other --force").badly("other: is not empty, and holds no trace of this program");
-    run("refs.txt --force").badly("is there and is no directory");
+    run("other --force").badly("other: is not empty, and does not hold a trace that vfalls wrote");
+    run("refs.txt --force").badly("exists and is not a directory");
     run("no/where").badly("cannot be written");
     // A failed run writes nothing, and deletes nothing.
     place.file("broken.txt", " L 10,8\nnonsense\n");
@@ -67,7 +68,9 @@ fn what_comes_meanwhile_stays() {
         wait_for(|| place.names(".").iter().any(hidden).then_some(()));
         fs::write(came, "mine").unwrap();
         drop(input);
-        let said = format!("error: {came}: has come meanwhile, and stays; nothing was written\n");
+        let said = format!(
+            "error: {came}: was created in the meantime and is not replaced; nothing was written\n"
+        );
         wait(replay).badly(&said);
         assert_eq!(fs::read(came).unwrap(), b"mine");
         fs::remove_file(came).unwrap();
@@ -83,7 +86,7 @@ fn existing_files() {
     for option in ["--json", "--events-chrome"] {
         let file = place.file("file", "mine");
         let stat = format!("stat refs.txt {option} file");
-        place.run(&stat).badly("error: file: is there; --force replaces it");
+        place.run(&stat).badly("error: file: already exists; --force replaces it");
         assert_eq!(fs::read(&file).unwrap(), b"mine");
         place.run(&format!("{stat} --force")).well();
         assert!(place.json("file").is_object());

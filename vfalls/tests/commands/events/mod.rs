@@ -89,7 +89,7 @@ fn what_events_prints() {
         // The calls for each of the 8 channels are 2 calls at the start, 3 calls at each of the 11 samples, and 3 calls at the end.
         "\nget          dram       EOK        304   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
-        "\nCalls that could not have their hub at once:\n\n ",
+        "\nCalls that did not get their hub immediately:\n\n ",
         "\nRings:\n\nstrand  events  lost  lost behind ms\n",
     ]);
     assert_eq!(place.run("events events").well(), output);
@@ -233,7 +233,7 @@ fn bad_arguments() {
         ("events --layouts --hz 0", "0 is not in 1.."),
         ("events events --layouts", "cannot be used with"),
         ("events events --hz 9", "cannot be used with"),
-        ("events events", "is no directory, expected one with a trace"),
+        ("events events", "is not a directory, expected a trace directory"),
         ("events .", "metadata: cannot be read"),
     ] {
         place.run(arguments).badly(says);

@@ -23,7 +23,7 @@ fn a_command_that_takes_too_much_memory_ends() {
         let ended = place.run(line);
         assert_eq!(
             (ended.status, ended.stderr.lines().last().unwrap_or_default()),
-            (2, "error: takes more than 12 MB of memory; --memory-limit allows more"),
+            (2, "error: the command takes more than 12 MB of memory; --memory-limit allows more"),
             "{line}"
         );
         let left = std::fs::read_dir(place.path()).unwrap().count();
@@ -84,7 +84,7 @@ fn threads_that_wait_stay_within_the_budget() {
     let ended = place.run("stat large");
     assert_eq!(
         (ended.status, ended.stderr.lines().last().unwrap_or_default()),
-        (2, "error: takes more than 1000 MB of memory; --memory-limit allows more")
+        (2, "error: the command takes more than 1000 MB of memory; --memory-limit allows more")
     );
 }
 

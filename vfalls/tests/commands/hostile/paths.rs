@@ -44,7 +44,7 @@ fn a_recording_opens_ordinary_files_only() {
             if command.starts_with("report") {
                 let why = said.strip_prefix(&note).unwrap_or_else(|| panic!("{path}: {said}"));
                 // On this computer, the file may be missing or unreadable.
-                let ordinary = why != "is no ordinary file\n";
+                let ordinary = why != "is not a regular file\n";
                 assert!(!ordinary || why.starts_with("cannot be read: "), "{path}: {said}");
             }
         }

@@ -101,7 +101,7 @@ fn a_program_that_becomes_another_one_is_named() {
     // The program behaves like a version manager's shim: it first becomes a shell, and then another program.
     let sleep = fs::canonicalize("/bin/sleep").unwrap();
     let said = format!(
-        "./store turned into ./rights and at last into another program; neither is recorded: record that one instead, by: \
+        "./store turned into ./rights and finally into another program; neither is recorded. To record the last one: \
          vfalls record -- {} 0.5",
         sleep.display()
     );
@@ -122,8 +122,9 @@ fn a_program_that_is_started_is_named_and_not_recorded() {
 #[ignore = "needs qemu-user"]
 fn what_a_killed_program_has_done_is_kept() {
     for (argument, signal) in [("kill", "SIGKILL"), ("abort", "SIGABRT")] {
-        let said =
-            format!("./store was ended by {signal}, and what its threads did last may be missing");
+        let said = format!(
+            "./store was ended by {signal}, and its threads' last references may be missing"
+        );
         ends(argument, 1, &said);
     }
 }
@@ -159,13 +160,13 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
         (fs::metadata(&path).ok()?.len() > 20_000).then_some(path)
     });
     let read = Read::new(&growing);
-    assert!(read.notes[0].ends_with(" has no end: the recorder is at work still, or was ended"));
+    assert!(read.notes[0].ends_with(" has no end: the recorder is still running or was killed"));
     assert!(read.references() > 1000);
     send("INT", &child);
     assert_eq!(ended(child), Some(0));
     assert_eq!(recordings(&place), ["refs"]);
     let notes = Read::from_place(&place).notes;
-    let said = "./store was ended by SIGTERM, after an interrupt, and what its threads did last may be missing";
+    let said = "./store was ended by SIGTERM, after an interrupt, and its threads' last references may be missing";
     assert_eq!(notes, [said]);
 }
 

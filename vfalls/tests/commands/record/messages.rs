@@ -32,7 +32,7 @@ fn elf(class: u8, order: u8, machine: u16) -> Vec<u8> {
 
 #[test]
 fn a_script_names_its_interpreter() {
-    let record = "./it is a script: record its interpreter, by: vfalls record --";
+    let record = "./it is a script; record its interpreter: vfalls record --";
     for (line, interpreter) in [
         ("#!/bin/sh\necho\n", "/bin/sh"),
         ("#! /bin/sh -e\n", "/bin/sh -e"),
@@ -62,11 +62,11 @@ fn what_is_no_program_for_these_machines_is_named() {
 fn what_is_not_there_is_named() {
     let place = Place::new("refused-nothing");
     place.run("record nosuch").badly("there is no program 'nosuch', expected one to run");
-    place.run("record -o /dev/null sh").badly("/dev/null: is there and is no ordinary file");
+    place.run("record -o /dev/null sh").badly("/dev/null: exists and is not a regular file");
     let nowhere = place.run("record -o /nonexistent/refs sh");
     nowhere.badly("/nonexistent/refs: cannot be written: No such file");
     place.file("mine.refs", "mine");
-    place.run("record -o mine.refs sh").badly("mine.refs: is there; --force replaces it");
+    place.run("record -o mine.refs sh").badly("mine.refs: already exists; --force replaces it");
 }
 
 /// A note announces the cost of a large mapping before the emulator creates the mapping.

@@ -342,8 +342,7 @@ fn a_child_that_a_signal_ends_is_named() {
     let ended = record(&place, "-- ./killed");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let all = Read::all(&place.path().join("refs"));
-    let said =
-        "./killed, which ./killed started, was ended by a signal: what it did last may be missing";
+    let said = "./killed, which ./killed started, was ended by a signal: its last references may be missing";
     assert_eq!(all[0].recording.missing(), [said]);
     let stat = place.run("stat refs");
     assert!(stat.stdout.contains(&format!("\nNot covered: {said}.\n")), "{}", stat.stdout);

@@ -58,7 +58,7 @@ fn the_list_says_what_a_recording_cannot_cause() {
             30,
             &[
                 " 2 issued_loads yes again after an interrupt or a TLB miss; the recording lacks what issues after a mispredicted branch",
-                "24 mispredicted_branches yes needs a recording that tells branches, as those of record do",
+                "24 mispredicted_branches yes needs a recording that marks branches, such as one made by record",
                 "23 tlb_misses yes those of the program; those in the refill handler with --modes user,exception",
                 "12 external_interventions yes with --processors: another processor misses the block in its secondary cache",
                 "15 graduated_instructions yes integer multiplications and divisions count twice, and so do atomic instructions",
@@ -130,7 +130,7 @@ fn bad_input_gets_one_line() {
         (&["-e", "cycles,cycles"], "the event cycles is named twice"),
         (
             &["-e", "DC_miss", "--waits"],
-            "waits are counted as cycles of a strand, and the event cycles is not sampled",
+            "waits are counted as cycles, but the event cycles is not sampled",
         ),
         (&["--unit", "r10000", "--waits"], "--waits is for --unit sparc"),
         (&["--seed", "3"], "--randomise"),

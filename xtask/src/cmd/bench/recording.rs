@@ -172,10 +172,10 @@ fn count(command: &[OsString]) -> anyhow::Result<[u64; 4]> {
     let alone = collected(&[&[emulator.into_os_string()], command].concat())?;
     let record = record.map(OsStr::to_owned);
     let with = collected(&[&[vfalls.into_os_string()], &record[..], command].concat())?;
-    let references = Recording::open(file)?.references().context("the recording has no end")?;
+    let references = Recording::open(file)?.references().context("the recording is incomplete")?;
     // The emulator's process ends before that of `vfalls record`.
     let ([alone], [with, tool]) = (&alone[..], &with[..]) else {
-        anyhow::bail!("callgrind counts other processes");
+        anyhow::bail!("expected counts for the emulator and for vfalls record, found others");
     };
     Ok([references, *alone, *with, *tool])
 }

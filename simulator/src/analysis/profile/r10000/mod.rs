@@ -111,13 +111,13 @@ pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
             Some("with --processors: another processor has taken the block since the load linked")
         }
         Event::FloatingPointGraduated => Some(
-            "needs a recording that tells which instructions can set exception bits, as those of record do",
+            "needs a recording that marks the instructions that can set exception bits, such as one made by record",
         ),
         Event::BranchesDecoded => Some(
-            "needs a recording that tells branches, as those of record do; includes nullified branches that were executed before",
+            "needs a recording that marks branches, such as one made by record; includes nullified branches that were executed before",
         ),
         Event::BranchesMispredicted => {
-            Some("needs a recording that tells branches, as those of record do")
+            Some("needs a recording that marks branches, such as one made by record")
         }
         Event::TlbRefills => {
             Some("those of the program; those in the refill handler with --modes user,exception")

@@ -306,7 +306,7 @@ fn programs_have_signals_and_memory_of_their_own() {
     assert_eq!(offsets, [(0, 0), (1, 1 << 33)]);
     assert_eq!(
         scheduler.notes(),
-        ["threads lacks what its threads wait for (waits that are left out: 1)"]
+        ["threads lacks signals that its threads wait for (waits skipped: 1)"]
     );
 }
 

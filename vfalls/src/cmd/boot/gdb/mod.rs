@@ -123,7 +123,7 @@ impl<W: Write> Debugged<'_, W> {
                 connection = None;
             }
             if debugger.is_killed() {
-                bail!("the debugger has ended the execution");
+                bail!("the debugger ended the execution");
             }
             if let Some(stop) = ended {
                 return Ok(stop);

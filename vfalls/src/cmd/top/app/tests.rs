@@ -104,9 +104,9 @@ fn what_does_not_fit_is_scrolled() {
     let rows = screen(&mut app, 80, 24);
     // The 51 rows are 8 channels, 4 hubs, 16 links, 16 pairs of nodes, 4 headers and 3 empty lines.
     // The screen shows 18 rows, and a last line about the rest.
-    assert_eq!(rows[22].trim_end(), "... 33 more, by the down key");
+    assert_eq!(rows[22].trim_end(), "... 33 more; the down key scrolls");
     app.key(KeyCode::Down.into());
-    assert_eq!(screen(&mut app, 80, 24)[22].trim_end(), "... 32 more, by the down key");
+    assert_eq!(screen(&mut app, 80, 24)[22].trim_end(), "... 32 more; the down key scrolls");
     for _ in 0..9 {
         app.key(KeyCode::PageDown.into());
     }

@@ -242,7 +242,7 @@ fn a_debugger_ends_the_execution() {
     let mut run = Debuggee::counter("gdb-kill");
     run.answers("stepi | kill", "[Inferior 1 (Remote target) killed]");
     assert_eq!(run.run.wait().unwrap().code(), Some(2));
-    assert_eq!(run.rest().1, "error: the debugger has ended the execution\n");
+    assert_eq!(run.rest().1, "error: the debugger ended the execution\n");
 }
 
 #[test]
