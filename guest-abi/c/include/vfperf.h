@@ -581,9 +581,9 @@ enum vfperf_unit_event {
 // The maximum number of events of a profiler. The profiler counts two events at the same time.
 #define VFPERF_PROFILER_EVENTS 8
 
-// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the
-// pointer to this structure. On SPARC V9 the call then makes the real trap, or accesses the real register. Elsewhere a trap
-// returns EBADTRAP, and a register reads as 0.
+// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the pointer to
+// this structure. On SPARC V9, NULL stands for the real trap or register. On other processors, NULL stands for a trap that returns
+// EBADTRAP, or a register that reads as 0.
 struct vfperf_transport {
   // Executes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
   // the trap in `regs`.
@@ -592,7 +592,7 @@ struct vfperf_transport {
   uint64_t (*read_asr)(void *context, uint32_t asr);
   // Writes ancillary register 16 (%pcr, except HT) or 17 (%pic) of the calling strand.
   void (*write_asr)(void *context, uint32_t asr, uint64_t value);
-  // The first argument of the functions.
+  // Passed to each function as its first argument.
   void *context;
 };
 
@@ -611,26 +611,27 @@ struct vfperf_retry {
   // The maximum number of times that a snapshot reads the counters; 0 means 1. The snapshot reads the counters again if the
   // control register has changed.
   uint32_t reads;
-  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a millisecond:
-  // then the service serves a refused strand after at most one access by each other strand.
+  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. If pauses stay below half a
+  // millisecond, the service serves a refused strand after at most one access by every other strand.
   void (*pause)(void *context, uint32_t refused);
-  // Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
+  // Returns the time in ticks, for the skew of a snapshot. NULL: `skew_ticks` is 0.
   uint64_t (*clock)(void *context);
-  // The first argument of the functions.
+  // Passed to each function as its first argument.
   void *context;
 };
 
 // The registers of a unit, read together: the counters count the events that the control register selects.
 struct vfperf_snapshot {
-  // The control register, the same before and after the read of the counters.
+  // The control register. It held this value both before and after the counters were read.
   uint64_t pcr;
   // Counters 0 and 1, without the flag of a DRAM counter.
   uint64_t pic[2];
   // Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock or for a DRAM channel.
   uint64_t skew_ticks;
-  // The number of events that counter 0 counted between its two reads, before and after the read of counter 1; 0 for a DRAM channel.
+  // Counter 0 is read both before and after counter 1. This is the number of events that it counted in between; 0 for a DRAM channel.
   uint64_t skew_events;
-  // The number of calls that read counter 1, refused calls included; 0 for a DRAM channel, whose counters are read together.
+  // The number of calls, including refused ones, that it took to read counter 1; 0 for a DRAM channel, whose counters are read
+  // together.
   uint32_t skew_calls;
   // Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
   uint32_t wrapped;
@@ -642,17 +643,17 @@ struct vfperf_snapshot {
 
 // The result of a probe. Bit n of each member stands for unit n of `enum vfperf_unit`.
 struct vfperf_present {
-  // The unit exists: the status was neither EINVAL nor ENOTSUPPORTED.
+  // The units that exist: the status was neither EINVAL nor ENOTSUPPORTED.
   uint32_t units;
-  // The unit exists, but the guest may not use it, or it is out of service: ENOACCESS.
+  // The units that exist, but are out of service or not granted to the guest: the status was ENOACCESS.
   uint32_t refused;
-  // The unit exists, but its hub was taken at that moment: EWOULDBLOCK.
+  // The units that exist, but whose hub was busy at that moment: the status was EWOULDBLOCK.
   uint32_t busy;
-  // Whether the unit exists is unknown, because the call returned another status. illumos treats the unit as present.
+  // The units that may or may not exist, because the call returned another status. illumos treats them as present.
   uint32_t unclear;
 };
 
-// A 64-bit count of a narrower counter's events. If the counter holds 0, begin with 0 in both members.
+// A 64-bit count of a narrower counter's events. To begin, set `events` to 0, and `last` to the counter's value.
 struct vfperf_count {
   // The events since the counter was first read.
   uint64_t events;
@@ -668,20 +669,20 @@ struct VFPERF_ALIGNED(16) vfperf_profiler {
 
 // An event that a profiler counts, with or without samples. A member that is 0 is not used.
 struct vfperf_request {
-  // One of `enum vfperf_sparc_event`, or another select: SL in bits 11:8, MASK in bits 7:0.
+  // One of `enum vfperf_sparc_event`, or any other select code: SL in bits 11:8, MASK in bits 7:0.
   uint32_t event;
   // Events between two samples, 1 to 2^31. 0: no samples.
   uint32_t period;
-  // Ticks between two samples. If this is not 0, `period` is only the first period; later periods follow the rate of the events.
+  // Ticks between two samples. If this is not 0, `period` is only the first period; later periods follow the event rate.
   uint32_t interval;
-  // 1 to 31: periods are random, and differ from the due period by up to 1/2^`spread` of the due period. 3 is a good choice.
+  // 1 to 31: periods are random, and differ from the nominal period by up to 1/2^`spread` of it. 3 is a good choice.
   uint32_t spread;
   // The seed of random periods.
   uint64_t seed;
   // The maximum number of interrupts in a window of `throttle_ticks` ticks. One more interrupt doubles the period and begins a
   // new window.
   uint32_t throttle;
-  // Not used.
+  // Reserved. The value has no effect.
   uint32_t reserved;
   // The length of a window in ticks: at least 1 if `throttle` is not 0.
   uint64_t throttle_ticks;
@@ -711,11 +712,11 @@ struct vfperf_sample {
 
 // A profiler's result for one event.
 struct vfperf_report {
-  // The number of the event, as in the profiler's request.
+  // The event's code, as in the profiler's request.
   uint32_t event;
   // The counter: one of `enum vfperf_counter`.
   uint32_t counter;
-  // The number of events that were counted, during `running` of the `enabled` ticks.
+  // The number of events that were counted in the `running` ticks.
   uint64_t counted;
   // Ticks in which the event was counted.
   uint64_t running;
@@ -725,11 +726,11 @@ struct vfperf_report {
   uint64_t events;
   // One standard error of `events`, rounded up. UINT64_MAX: unknown, because the event had fewer than two turns.
   uint64_t error;
-  // Samples, lost ones included.
+  // The number of samples, including lost samples.
   uint64_t samples;
-  // Samples that were lost because there was no room.
+  // The number of samples that were lost because there was no room.
   uint64_t lost;
-  // Periods that ended while the interrupt of an earlier period was pending.
+  // The number of periods that ended while the interrupt of an earlier period was pending.
   uint64_t missed;
   // The number of times that throttling doubled the period.
   uint64_t throttled;
@@ -770,8 +771,8 @@ uint64_t vfperf_cons_break(const struct vfperf_transport *transport);
 // CORE: stops the guest, with an exit code. Returns only if the call is refused or simulated.
 uint64_t vfperf_exit(const struct vfperf_transport *transport, uint64_t code);
 
-// Negotiates group 0x205 for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
-// minor number than `minor`, releases the group and returns ENOTSUPPORTED.
+// Negotiates group 0x205 for the whole guest. Returns EINVAL for major 0, without making a call. If the hypervisor grants a higher minor
+// number than `minor`, releases the group and returns ENOTSUPPORTED.
 VFPERF_MUST_CHECK
 uint64_t vfperf_negotiate(const struct vfperf_transport *transport,
                           uint64_t major,
@@ -786,15 +787,15 @@ uint64_t vfperf_negotiate_best(const struct vfperf_transport *transport,
 // Releases group 0x205 for the whole guest. The counters keep their values.
 uint64_t vfperf_release(const struct vfperf_transport *transport);
 
-// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access by each other
+// Reads a performance register. A strand that asks at least once every half millisecond is served after at most one access by every other
 // strand.
 //
 // Errors:
 // - EBADTRAP: the guest has not negotiated.
-// - EINVAL: no register has the number.
+// - EINVAL: there is no such register.
 // - ENOTSUPPORTED: this version or machine does not have the register.
 // - ENOACCESS: the guest may not use the register, or the register's unit is out of service.
-// - EWOULDBLOCK: the register's hub is busy in every try.
+// - EWOULDBLOCK: the register's hub was busy in every try.
 VFPERF_MUST_CHECK
 uint64_t vfperf_get(const struct vfperf_transport *transport,
                     enum vfperf_reg reg,
@@ -809,16 +810,16 @@ uint64_t vfperf_set(const struct vfperf_transport *transport,
                     const struct vfperf_retry *retry,
                     uint64_t value);
 
-// Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
-// Returns the same statuses as `vfperf_get`. Also returns EINVAL, without a call, for a unit that does not exist, and EWOULDBLOCK
-// if the control register changed during every read of the counters.
+// Reads a unit's control register and counters. Repeats the read if the control register changed during it. Returns the same statuses as
+// `vfperf_get`. Also returns EINVAL for a unit that does not exist (without making a call), and EWOULDBLOCK if the control register
+// changed during every read of the counters.
 VFPERF_MUST_CHECK
 uint64_t vfperf_snapshot(const struct vfperf_transport *transport,
                          enum vfperf_unit unit,
                          const struct vfperf_retry *retry,
                          struct vfperf_snapshot *snapshot);
 
-// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
+// Finds out which units exist by reading each unit's control register, in 32 calls. Returns EBADTRAP if the guest has not negotiated.
 VFPERF_MUST_CHECK
 uint64_t vfperf_probe(const struct vfperf_transport *transport,
                       struct vfperf_present *present);
@@ -826,14 +827,14 @@ uint64_t vfperf_probe(const struct vfperf_transport *transport,
 // Reads register 1: which L2 misses are counted on the caller's node, as one of `enum vfperf_perf_config`.
 VFPERF_MUST_CHECK uint64_t vfperf_get_perf_config(const struct vfperf_transport *transport, uint64_t *config);
 
-// Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value
-// above 3, without a call.
+// Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value above 3, without
+// making a call.
 VFPERF_MUST_CHECK
 uint64_t vfperf_set_perf_config(const struct vfperf_transport *transport,
                                 enum vfperf_perf_config config);
 
-// Selects the event of a unit's counter: reads the control register, replaces this event, and writes the register. Returns EINVAL,
-// without a call, for a unit or counter that does not exist, and for an event of another kind of unit.
+// Selects the event of a unit's counter: reads the control register, replaces the counter's event, and writes the register back. Returns
+// EINVAL, without making a call, if the unit or counter does not exist, or if the event belongs to another kind of unit.
 VFPERF_MUST_CHECK
 uint64_t vfperf_unit_select(const struct vfperf_transport *transport,
                             enum vfperf_unit unit,
@@ -846,7 +847,7 @@ VFPERF_MUST_CHECK enum vfperf_reg vfperf_unit_pcr(enum vfperf_unit unit);
 // Returns the register that holds a counter of a unit; VFPERF_REGS if the unit or the counter does not exist.
 VFPERF_MUST_CHECK enum vfperf_reg vfperf_unit_pic(enum vfperf_unit unit, enum vfperf_counter counter);
 
-// Returns `pcr`, the value of a unit's control register, with `event` for a counter. Returns `pcr` unchanged for a unit or
+// Returns `pcr`, the value of a unit's control register, with `event` selected for a counter. Returns `pcr` unchanged for a unit or
 // counter that does not exist, and for an event of another kind of unit.
 VFPERF_MUST_CHECK
 uint64_t vfperf_unit_pcr_with(enum vfperf_unit unit,
@@ -854,13 +855,13 @@ uint64_t vfperf_unit_pcr_with(enum vfperf_unit unit,
                               enum vfperf_counter counter,
                               enum vfperf_unit_event event);
 
-// Returns the event of a counter in a unit's control register; 0, which is no event, for a unit or a counter that does not exist.
+// Returns the event that a unit's control register selects for a counter; 0 (no event) if the unit or the counter does not exist.
 VFPERF_MUST_CHECK
 enum vfperf_unit_event vfperf_unit_pcr_event(enum vfperf_unit unit,
                                              uint64_t pcr,
                                              enum vfperf_counter counter);
 
-// Returns `pcr`, the value of the strand's PCR, with `event` for a counter. To count one event only, begin with
+// Returns `pcr`, the value of the strand's PCR, with `event` selected for a counter. To count one event only, begin with
 // VFPERF_SPARC_PCR_OFF.
 VFPERF_MUST_CHECK
 uint64_t vfperf_sparc_pcr_with(uint64_t pcr,
@@ -873,10 +874,10 @@ VFPERF_MUST_CHECK uint64_t vfperf_sparc_pcr_without(uint64_t pcr, enum vfperf_co
 // Returns a counter of `pic`, a value of %pic; 0 for a counter that does not exist.
 VFPERF_MUST_CHECK uint32_t vfperf_sparc_pic_counter(uint64_t pic, enum vfperf_counter counter);
 
-// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a
-// hub is always right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
-// the last call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 for NULL, and for a
-// unit or counter that does not exist.
+// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a hub's
+// counter is always right. A DRAM counter has 31 bits and a flag. Its count is right if fewer than 2^31 events happened since the last
+// call. Its count is also right if the flag was clear at the last call and the counter has not wrapped twice since. Returns 0 if `count`
+// is NULL, or if the unit or counter does not exist.
 uint64_t vfperf_unit_count(struct vfperf_count *count,
                            enum vfperf_unit unit,
                            enum vfperf_counter counter,
@@ -902,33 +903,33 @@ VFPERF_MUST_CHECK
 uint64_t vfperf_strand_longest_interval(uint32_t events,
                                         uint32_t ticks);
 
-// Prepares a profiler that counts the events of `count` requests in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1
-// count at the same time, on counters 0 and 1. Returns EINVAL for more than VFPERF_PROFILER_EVENTS requests, for a member out
-// of its range, and for a misaligned `profiler`.
+// Prepares a profiler that counts the events of `count` requests, in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). The events of requests 2n
+// and 2n + 1 are counted at the same time, on counters 0 and 1. Returns EINVAL if there are more than VFPERF_PROFILER_EVENTS requests, if
+// a request's member is out of range, or if `profiler` is misaligned.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_init(struct vfperf_profiler *profiler,
                               uint32_t modes,
                               const struct vfperf_request *requests,
                               uint32_t count);
 
-// Starts to count on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
+// Starts counting on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` includes HT, but the guest has
 // no right to HT or has not negotiated.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_start(const struct vfperf_transport *transport,
                                struct vfperf_profiler *profiler,
                                uint64_t time);
 
-// Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
-// 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
-// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. Counting has then ended, but counts and samples remain.
+// Takes a sample for each counter that has overflowed, and continues counting. The handler of the overflow trap (interrupt_level_15, 0x4f)
+// calls this function, and then clears bit 15 of %softint. Stores in `cause` a bit mask of the counters that had overflowed; 0 if the
+// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. If so, counting has ended, but counts and samples remain.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_handle(const struct vfperf_transport *transport,
                                 struct vfperf_profiler *profiler,
                                 const struct vfperf_interrupted *at,
                                 uint32_t *cause);
 
-// Begins the turn of the next two events; otherwise like `vfperf_profiler_handle`. A timer calls this function if there are more than
-// two events.
+// Begins the next two events' turn. Otherwise does the same as `vfperf_profiler_handle`. A timer calls this function if there are more
+// than two events.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_rotate(const struct vfperf_transport *transport,
                                 struct vfperf_profiler *profiler,
