@@ -71,7 +71,7 @@ fn packets() {
         // The packet ends one byte earlier, so its last event is cut off.
         (31, &[0x78], "event 1: is cut off: expected a header and its fields"),
         (24, &short, "has 8 bits, expected at least 480"),
-        (47, &[1], "has the number 1"),
+        (47, &[1], "has number 1, expected 0"),
         (58, &[1, 1], "there is no strand 257"),
     ]);
 }
@@ -97,7 +97,7 @@ fn files() {
     for (content, says) in [
         (&twice[..59], "packet 0: is cut off: 59 bytes are too few for its header"),
         (&twice[..111], "packet 0: has 896 bits, 896 of them used, but there are 111 bytes"),
-        (&twice, "packet 1: has the number 0"),
+        (&twice, "packet 1: has number 0, expected 1"),
     ] {
         fs::write(&file, content).unwrap();
         assert_eq!(problem_of(&path, "strand_003"), says);

@@ -55,7 +55,7 @@ fn pages_of_a_configuration() {
     place
         .run("stat touches --config pages.toml --memory node:0")
         .badly("pages.toml: has memory.pages, so --memory is not allowed");
-    place.run("boot --config pages.toml").badly("has memory.pages, expected none");
+    place.run("boot --config pages.toml").badly("has memory.pages, which is not allowed here");
     // Bit 30 of the address is the node number.
     place.file("gigabyte.toml", "[machine]\nnodes = 2\ninterleave = 0x4000_0000\n");
     place.file("far", "0 r 0x3fff0000\n0 r 0x40000000\n0 r 0x7fff0200\n");

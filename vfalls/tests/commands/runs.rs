@@ -47,6 +47,6 @@ fn each_kind_is_read_back_as_it_was_written() {
             "is a run of format version 999, expected version 1"
         );
         let error = serde_json::from_str::<Run>(&other).unwrap_err();
-        assert!(error.to_string().contains("has version 999"), "{error}");
+        assert!(error.to_string().contains("format version 999"), "{error}");
     }
 }

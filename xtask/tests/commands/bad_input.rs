@@ -47,8 +47,8 @@ fn guests() {
             elsewhere(0x10_0000),
             "expected a program that loads at 0x80000000 to 0x87ffffff, found one that loads at 0x100000",
         ),
-        (elsewhere(0x8800_0000), "found one for 0x88000000"),
-        (elsewhere(0x87ff_fffe), "found one for 0x87fffffe"),
+        (elsewhere(0x8800_0000), "found one that loads at 0x88000000"),
+        (elsewhere(0x87ff_fffe), "found one that loads at 0x87fffffe"),
         (elsewhere(u64::MAX), not_whole),
         (
             with(24, &[0, 0, 0, 0, 0x80, 0, 0, 0x10]),

@@ -47,8 +47,8 @@ fn a_script_names_its_interpreter() {
 fn what_is_no_program_for_these_machines_is_named() {
     let expected = "expected one for x86-64 or SPARC V9";
     for (name, content, found) in [
-        ("text", b"text".to_vec(), "no ELF file"),
-        ("empty", Vec::new(), "no ELF file"),
+        ("text", b"text".to_vec(), "not an ELF file"),
+        ("empty", Vec::new(), "not an ELF file"),
         ("x86", elf(1, 1, 3), "a 32-bit program"),
         ("arm", elf(2, 1, 183), "a program for AArch64"),
         ("power", elf(2, 2, 21), "a program for machine 21 of ELF"),
