@@ -147,23 +147,29 @@ fn merged(blocks: impl Iterator<Item = Block>) -> Vec<HeatRow> {
     const NEVER: u64 = u64::MAX;
     let row = |(program, block)| HeatRow { program, blocks: [block, block + 1], number: 1 };
     let mut rows: Vec<HeatRow> = blocks.map(row).collect();
-    // Returns the number of blocks that a row and the next row span.
-    let span = |rows: &[HeatRow], row: usize| match rows.get(row..row + 2) {
-        Some([one, next]) if one.program == next.program => next.blocks[1] - one.blocks[0],
+    // Returns the number of blocks that two rows span, the second of which may be missing.
+    let span = |rows: &[HeatRow], row: usize, next: usize| match (&rows[row], rows.get(next)) {
+        (one, Some(next)) if one.program == next.program => next.blocks[1] - one.blocks[0],
         _ => NEVER,
     };
-    let mut spans: Vec<u64> = (0..rows.len()).map(|row| span(&rows, row)).collect();
-    while rows.len() > ROWS {
+    // A row that is merged into an earlier row stays in the list until the end, because a removal would move all later rows.
+    let mut after: Vec<usize> = (1..=rows.len()).collect();
+    let mut before: Vec<usize> = (0..=rows.len()).map(|row| row.saturating_sub(1)).collect();
+    let mut spans: Vec<u64> = (0..rows.len()).map(|row| span(&rows, row, row + 1)).collect();
+    for _ in ROWS..rows.len() {
         let least = spans.iter().enumerate().min_by_key(|(_, span)| **span);
         let Some((first, _)) = least.filter(|(_, span)| **span != NEVER) else { break };
-        let next = rows.remove(first + 1);
-        spans.remove(first + 1);
-        rows[first].blocks[1] = next.blocks[1];
-        rows[first].number += next.number;
-        for row in [first.saturating_sub(1), first] {
-            spans[row] = span(&rows, row);
+        let next = after[first];
+        rows[first].blocks[1] = rows[next].blocks[1];
+        rows[first].number += std::mem::take(&mut rows[next].number);
+        spans[next] = NEVER;
+        after[first] = after[next];
+        before[after[next]] = first;
+        for row in [before[first], first] {
+            spans[row] = span(&rows, row, after[row]);
         }
     }
+    rows.retain(|row| row.number > 0);
     rows
 }
 
