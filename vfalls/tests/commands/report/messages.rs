@@ -43,7 +43,9 @@ fn all_events_of_an_r10000_are_counted() {
     assert_eq!(rows.len(), 32);
     assert!(rows[0].starts_with("0 cycles ") && rows[31].starts_with("31 store_prefetch"));
     let ended = run(&[&refs, "--unit", "r10000", "--modes", "kernel,supervisor"]);
-    assert!(ended.stderr.contains("note: all counts are 0: a recorded program executes in user mode"));
+    assert!(
+        ended.stderr.contains("note: all counts are 0: a recorded program executes in user mode")
+    );
     assert!(ended.stdout.contains("# Event count: 0, in truth: 0\n"), "{}", ended.stdout);
 }
 
