@@ -186,7 +186,7 @@ fn missing_components_are_installed_or_named() {
         assert_eq!((ended.status, ended.stderr), (1, format!("error: {missing}")), "{name}");
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[3/13] cargo test");
+    let passed = ended.stdout.contains("[3/14] cargo test");
     assert!(passed, "{}", ended.stderr);
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
@@ -204,13 +204,13 @@ fn steps_run_beside_each_other() {
     }
     assert_eq!(ended.stderr, "error: a step in the second process has failed\n");
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["4 passed, 0 failed", "7 passed, 1 failed"]);
+    assert_eq!(shown, ["4 passed, 0 failed", "8 passed, 1 failed"]);
     assert!(ended.stdout.contains("the image guest (checks) does not build"), "{}", ended.stdout);
 
     let (ended, _) = check_only(&[], "beside-failed", "'test --w'*", 20_000, None);
     assert_eq!(ended.status, 1);
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["2 passed, 1 failed", "7 passed, 1 failed"]);
+    assert_eq!(shown, ["2 passed, 1 failed", "8 passed, 1 failed"]);
     // Without the tools, no other step begins.
     let (ended, log) = check_only(&[], "beside-no-tool", "qemu-sparc64", 20_000, None);
     assert_eq!((ended.status, log.len()), (1, 0));
