@@ -23,9 +23,9 @@ fn contents(run: &Run) -> [u64; 8] {
     array::from_fn(read)
 }
 
-/// A call changes PERF_CONFIG from 2 to 1, while the banks from index `first` on fail for some time. If the call succeeds, all banks hold
-/// 1. If it is refused, the banks that did not fail still hold 2. When the unit has returned to service after a refused call, all banks
-/// hold the same value: 2 or 0.
+/// A call changes PERF_CONFIG from 2 to 1, while the banks from index `first` on fail for some time. If the call succeeds, all banks have
+/// the value 1. If the call is refused, the banks that did not fail still have 2. When the unit has returned to service after a refused
+/// call, all banks have the same value: 2 or 0.
 #[test]
 #[ignore = "builds images"]
 fn all_banks_have_one_value() {
