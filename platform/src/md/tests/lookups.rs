@@ -56,6 +56,16 @@ fn nodes_by_arc() {
     assert_eq!(unit.child("unit"), Ok(Some(unit)));
 }
 
+/// The same bytes at another place in memory are another description.
+#[test]
+fn nodes_of_two_descriptions_differ() {
+    let [md, copy] = [description(), description()].map(|build| build.md());
+    let (root, root_of_copy) = (md.root().unwrap(), copy.root().unwrap());
+    assert_eq!(root.index(), root_of_copy.index());
+    assert_ne!(root, root_of_copy);
+    assert_eq!(root, md.root().unwrap());
+}
+
 #[test]
 fn properties() {
     let md = description().md();

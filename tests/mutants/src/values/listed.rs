@@ -38,7 +38,7 @@ struct Place {
 /// Returns all of a package's mutants.
 pub(crate) fn mutants(package: &Package) -> anyhow::Result<Vec<Mutant>> {
     let mut list = command()?;
-    list.args(["--no-config", "--list", "--json", "--colors=never"]);
+    list.args(["--no-config", "--list", "--json", "--colors=never", "--exclude=**/tests/**"]);
     list.args(package.folders.iter().map(|folder| format!("--file={folder}/src/**")));
     parsed(&output(&mut list, "cargo mutants --list")?, |file| {
         fs::read_to_string(root().join(file)).with_context(|| file.to_owned())
