@@ -9,6 +9,7 @@ use perfctr_service::mailbox::Refusal;
 use perfctr_service::policy::UnknownGrant;
 use perfctr_service::statistics::{Class, Outcome};
 use perfctr_service::{ChangeError, Grant, Right, RightError, Unit};
+use platform::AccessError;
 use tests::board::Board;
 use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{self, Guest, Machine};
@@ -49,6 +50,8 @@ fn errors() {
         ),
         (&NoUsableClock, "no usable clock"),
         (&Fault::Backwards, "went back"),
+        (&AccessError::Fault, "fault"),
+        (&AccessError::Busy, "busy"),
     ] {
         assert_eq!(error.to_string(), text);
     }
