@@ -82,11 +82,11 @@ impl Default for Predictor {
 }
 
 impl Predictor {
-    /// Makes room for the first `slots` slots. There must be room for a slot whose [expected address](Self::expected_address) or
-    /// [real address](Self::address) occurs.
+    /// Makes room for the first `slots` slots.
     pub fn make_room(&mut self, slots: usize) {
+        let slots = slots.min(SLOTS);
         if slots > self.slots.len() {
-            let room = slots.next_power_of_two().clamp(LEAST_SLOTS, SLOTS);
+            let room = slots.next_power_of_two().max(LEAST_SLOTS);
             self.slots.resize(room, SlotHistory::default());
         }
     }
@@ -130,12 +130,18 @@ impl Predictor {
     }
 
     /// Records that the expected address of a slot occurs, and returns it.
+    ///
+    /// # Panics
+    /// If there is no [room](Self::make_room) for the slot.
     #[inline(always)]
     pub fn expected_address(&mut self, slot: usize) -> u64 {
         self.slots[slot % SLOTS].expected(&mut self.moved)
     }
 
     /// Records that the expected addresses of successive slots occur. Writes them to `addresses`.
+    ///
+    /// # Panics
+    /// If there is no [room](Self::make_room) for the slots.
     #[inline(always)]
     pub fn expected_addresses(&mut self, slot: usize, addresses: &mut [u64]) {
         let first = slot % SLOTS;
@@ -204,6 +210,9 @@ impl Predictor {
     }
 
     /// Passes a slot's expected address to `real`, and records the real address that `real` returns.
+    ///
+    /// # Panics
+    /// If there is no [room](Self::make_room) for the slot.
     #[inline(always)]
     pub fn address(&mut self, slot: usize, real: impl FnOnce(u64) -> u64) -> u64 {
         self.slots[slot % SLOTS].occurs(&mut self.moved, real)
