@@ -67,7 +67,7 @@ impl Class {
 pub enum Refusal {
     /// EBADTRAP: the guest has not negotiated API group 0x205.
     BadTrap,
-    /// EINVAL: there is no such register.
+    /// EINVAL: no register has this number.
     Invalid,
     /// ENOTSUPPORTED: the version or the machine does not have the register.
     NotSupported,

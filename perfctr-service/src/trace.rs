@@ -57,7 +57,7 @@ hv_core::events! {
     /// - `perfreg`: a register number. A refused call has the number that the guest passed, even if no register has it.
     /// - `status`: EOK for a served call, otherwise the reason for the refusal.
     /// - `guest`, `hub`, `unit`: the number of the guest, hub or [unit](crate::Unit::number).
-    /// - `strand`: the number of the calling strand, or of the strand that recorded the event if it does not belong to a call.
+    /// - `strand`: the number of the calling strand; in an event that does not belong to a call, the number of the strand that recorded it.
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
     pub enum ServiceEvent {
         /// A `get` call read a register, and returned its value to the guest.

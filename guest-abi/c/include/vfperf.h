@@ -653,7 +653,8 @@ struct vfperf_present {
   uint32_t unclear;
 };
 
-// A 64-bit count of a narrower counter's events. To begin, set `events` to 0, and `last` to the counter's value.
+// A 64-bit count of a narrower counter's events. To begin, set `events` to 0, and `last` to the counter's value
+// (of a DRAM counter: with its flag in bit 31).
 struct vfperf_count {
   // The events since the counter was first read.
   uint64_t events;

@@ -90,7 +90,8 @@ pub struct vfperf_snapshot {
     pub unit: u32,
 }
 
-/// A 64-bit count of a narrower counter's events. To begin, set `events` to 0, and `last` to the counter's value.
+/// A 64-bit count of a narrower counter's events. To begin, set `events` to 0, and `last` to the counter's value
+/// (of a DRAM counter: with its flag in bit 31).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_count {

@@ -1,4 +1,5 @@
-//! Functions that make no hypercall: they find units' registers, read and change register values, and keep counts.
+//! Functions that make no hypercall: they find units' registers, decode and compute register values, keep counts, and say how often
+//! a counter must be read.
 #![allow(unsafe_code)]
 
 use guest_abi::guest::{DramCount, Rate, Reading, StrandCount};

@@ -46,7 +46,8 @@ impl Span {
     }
 }
 
-/// Returns an upper bound for `number * millionths / 1,000,000`, which is too high by at most `millionths`.
+/// Returns an upper bound for `number * millionths / 1,000,000`, which is too high by at most `millionths`. Saturates at
+/// `u64::MAX`.
 fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }

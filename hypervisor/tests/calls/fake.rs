@@ -115,7 +115,7 @@ impl Image for Fake {
     }
 }
 
-/// Returns the index in `State::memory` of the word at a real address.
+/// Returns the index, in a guest's element of `State::memory`, of the word at a real address.
 fn word(real: u64) -> usize {
     assert!(real.is_multiple_of(8) && (BASE..BASE + SIZE).contains(&real), "{real:#x}");
     ((real - BASE) / 8) as usize

@@ -11,7 +11,8 @@ use platform::md::{Node, NodeError, Problem};
 pub struct GuestError<'a> {
     /// The name of the faulty node, such as `guest`.
     pub node: &'a str,
-    /// The faulty property's offset in the description, in bytes; the node's offset if no single property is at fault.
+    /// The offset in the description, in bytes, of the property whose content is wrong. For any other problem, such as a strand that does
+    /// not exist, the node's offset.
     pub offset: usize,
     /// The rule that the node or the property breaks.
     pub problem: GuestProblem<'a>,

@@ -71,7 +71,7 @@ impl AtomicTurns {
         self.remembered().is_empty()
     }
 
-    /// Returns [`Turns::turn`], even if this strand died while it got the turn.
+    /// Returns [`Turns::turn`], even if the strand that has the turn died while it got the turn.
     pub(super) fn turn(&self) -> Option<StrandId> {
         Turn(self.turn.load(Ordering::SeqCst)).strand()
     }

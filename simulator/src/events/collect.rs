@@ -154,7 +154,7 @@ macro_rules! collectors {
             }
         }
 
-        /// A tracer on the host, which is always on, with the entries read from its rings.
+        /// A tracer on the host, with the entries read from its rings. It is on unless it is [`Off`](Self::Off).
         #[derive(Debug)]
         pub enum Collector<'a, C> {
             /// Nothing is recorded.

@@ -4,8 +4,8 @@ use guest_abi::Node;
 
 use super::order::MOST_WAYS;
 
-/// The *marks* of a set: one byte for each way of the set in the L2 caches of all nodes. A way's mark is the low byte of its tag,
-/// or 1 if that byte is 0. A search for a line looks only at the tags whose marks match, and so skips most other ways. A set's
+/// The *marks* of a set: one byte for each way of the set in the L2 caches of all nodes. The mark of a way that holds a line is the
+/// low byte of the line's tag, or 1 if that byte is 0; an empty way has the mark 0. A search for a line looks only at the tags whose marks match, and so skips most other ways. A set's
 /// marks are in one line of the host's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]

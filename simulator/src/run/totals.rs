@@ -54,7 +54,8 @@ impl Total {
         totals
     }
 
-    /// Returns `true` for gpd and asu events, which each hub counts. Returns `false` for all other events, which each node counts.
+    /// Returns `true` for gpd and asu events, which each hub counts. Returns `false` for all other events, whose counts are added up by
+    /// node.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")

@@ -131,7 +131,7 @@ impl Process {
         self.look();
         thread.waits = None;
         match call {
-            // The replay determines which thread takes a lock, so a system call inside a lock function is not recorded.
+            // The replay determines which thread takes a lock, so a futex wait or wake inside a lock function is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();

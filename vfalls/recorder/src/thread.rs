@@ -137,7 +137,8 @@ impl Thread {
         }
     }
 
-    /// Writes the thread's references. If `ended` is `false`, the current block is still executing and is not written yet.
+    /// Writes the thread's references. If `ended` is `false`, the latest block stays in the log, because only the next block shows whether
+    /// the branch at its end was taken.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
         self.locks.close(self.number, &mut self.log, process.shared());

@@ -206,7 +206,9 @@ impl RegionArgs {
         let to = point(self.to.as_ref().or(after.as_ref()))?;
         let warm_up = match (&self.warm_up, &from) {
             (None, _) => None,
-            (Some(_), None) => bail!("--warm-up needs a region, expected --from or --phase"),
+            (Some(_), None) => {
+                bail!("--warm-up needs the start of a region, expected --from or --phase")
+            }
             (Some(arg), Some(from)) => {
                 Some(warm_up(arg, from, source, recordings, symbols, machine, placement)?)
             }

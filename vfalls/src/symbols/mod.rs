@@ -27,7 +27,7 @@ const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 /// The directory where distributions keep separate debugging information.
 const SEPARATE: &str = "/usr/lib/debug";
 
-/// A file that a program had in memory. It is read when an address in it is first looked up.
+/// A file that a program had in memory. It is read when an address or a name is first looked up in it.
 struct File {
     path: String,
     /// The path with control characters escaped, so that it fits on one line.

@@ -94,7 +94,7 @@ struct PassSamples {
 }
 
 impl Samples {
-    /// Adds a sample, if there is only one pass.
+    /// Adds a sample to the only pass, so before other passes are [joined](Self::join).
     pub(crate) fn add(&mut self, references: u64, pairs: &[Pair]) {
         if self.passes.is_empty() {
             let units = pairs.iter().map(unit).collect();

@@ -122,7 +122,8 @@ pub(crate) fn locks(run: &Replayed, names: &Names, most: usize) -> table::Table 
     table
 }
 
-/// Returns the place where the lock is taken most often, and the number of other places. Returns an empty string if no place is known.
+/// Returns the place where a single thread takes the lock most often, and the number of other places. Returns an empty string if no place
+/// is known.
 fn site(lock: &LockRun, names: &Names) -> String {
     let Some(most) = lock.sites.iter().max_by_key(|site| (site.most, site.address)) else {
         return String::new();

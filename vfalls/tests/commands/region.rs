@@ -134,7 +134,7 @@ fn a_wrong_point_is_one_clear_line() {
         ),
         ("text --from 11", "the program ends before 11: it has 10 instructions"),
         ("text --from 5 --to 4", "4 comes before 5, expected it later"),
-        ("text --warm-up 5", "--warm-up needs a region, expected --from or --phase"),
+        ("text --warm-up 5", "--warm-up needs the start of a region, expected --from or --phase"),
         (
             "text --from main",
             "main: the recording does not name the program's files, so its functions and markers are unknown: expected a number of instructions",

@@ -12,11 +12,12 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
 ///
-/// The steps explore larger models and more orders of strands; make faults, interrupts and changes of rights happen between any two
-/// instructions of the hypervisor; check that tests find each defect of the image, and each change of an instruction of the fast path and
-/// of the trap handlers; replay up to 10,000 threads and 10,000,000,000 references; run tests in Miri and on an emulated SPARC V9; sweep
-/// 200 runs with GNU parallel and Slurm; and test 400 mutants of orders and assembly, which takes hours. --list describes each step, and
-/// PROOF.md says what the steps show. The first step that fails ends the command, with exit status 1.
+/// Among other things, the steps explore larger models and more orders of strands; make faults, interrupts and changes of rights happen
+/// between any two instructions of the hypervisor; check that vfalls conform finds each defect that it must find, and that each change of
+/// an instruction of the fast path and of the trap handlers is found or changes nothing; replay up to 10,000 threads and 10,000,000,000
+/// references; run tests in Miri and on an emulated SPARC V9; sweep 200 runs with GNU parallel and Slurm; and test 400 mutants of orders
+/// and assembly, which takes hours. --list describes each step, and PROOF.md says what the steps show. The first step that fails ends the
+/// command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"

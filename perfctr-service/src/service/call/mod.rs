@@ -131,8 +131,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         let result = self.strand.counted(named, access, || {
             let allowed = self.strand.guest.access();
             if allowed.version() != version {
-                // The fast path is not open for this version. The strand that negotiated the version has not opened it yet, or has
-                // given up, because other strands changed the word too often.
+                // The fast path is not open for this version. The strand that negotiated the version has not opened it yet, or could
+                // not: other strands changed the word, calls were traced, or a unit was out of service.
                 self.strand.guest.version_changed(self.version, self.strand.service.units.out());
             }
             let has = |register| self.strand.guest.version_has(version, register);
@@ -143,8 +143,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: VfallsVersion) -> bool {
-        // If the word holds no version, the result is `false` even if `version` is none. While one strand releases a version, another
-        // strand's call may be opening the fast path for it, so the release must include `version_changed`.
+        // If `version` is none, the result is `false` even if the word holds no version. Another strand's call may still be opening the
+        // fast path for a version that is being released, so a repeated release must call `version_changed`, too.
         !version.is_none() && self.strand.guest.access().version() == version
     }
 

@@ -45,7 +45,7 @@ pub struct Heat {
 /// The numbers of misses and of transfers in each column.
 type Cells = [[u64; 2]; COLUMNS];
 
-/// The counts of misses and of transfers in each column.
+/// A program's index, and the number of a block of its memory.
 type Block = (usize, u64);
 
 impl Key for Block {

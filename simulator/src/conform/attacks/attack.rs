@@ -28,7 +28,7 @@ pub(super) struct Attack {
     pub(super) window: usize,
     /// The stack pointer of all windows; `None` if the attack does not set one.
     pub(super) stack: Option<u64>,
-    /// The registers that the attack sets, in the current window and among the globals. Each is a register number and a value.
+    /// The trap level from which the guest must take the required trap.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }

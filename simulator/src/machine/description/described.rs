@@ -49,7 +49,7 @@ pub struct Platform {
 /// The properties of a guest node in a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestDescription {
-    /// The guest's name. If the description has no name, `name` is `guest` and the resource id.
+    /// The guest's name. If the description does not name the guest, this is `guest` and the resource id.
     pub name: String,
     /// The guest's number among the hypervisor's resources.
     pub resource_id: u64,

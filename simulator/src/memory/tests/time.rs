@@ -139,8 +139,8 @@ fn a_hub_lets_one_request_for_a_line_wait_for_another() {
 #[test]
 fn links_carry_one_line_at_a_time() {
     let mut bench = Bench::new(Model::Batoka, 4);
-    // Hub 1 carries two lines from node 2 to nodes 0 and 1. The second request starts 2 cycles after the first, waits 5 cycles in
-    // its channel's queue, and then 2 cycles for node 2's outgoing link. The links into the other nodes are free.
+    // Hub 1 carries two lines from node 2 to nodes 0 and 1. The hub takes the second request 2 cycles after the first. This request
+    // waits 5 cycles in its channel's queue, and then 2 cycles for node 2's outgoing link. The links into the other nodes are free.
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480 + 0x800))]);
     assert_eq!(ends, [293, 293 + 9]);
 }

@@ -30,8 +30,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
     let id = [any % 18, any % 90, any % 90, random.one_of(&few), any];
     names.insert("o0", random.one_of(&id));
     names.insert("o5", random.one_of(&[0x106, 0x106, 0x107, 0x107, 0x105, 0x3ff, 0x400, any]));
-    // The access words give the guest few or many rights. The word of refusals below is for the negotiated
-    // version.
+    // The first access word gives the guest few or many rights. The second (the refusals), below, is for the negotiated version.
     let words = [0, u64::MAX, any, 1 << 63];
     for name in ["access", "access_again"] {
         names.insert(name, random.one_of(&words));

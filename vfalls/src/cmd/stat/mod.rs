@@ -230,8 +230,8 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     let events = Selection::all_of(args.replay.machine.configuration()?.machine);
     let mut stdout = plain::stdout();
     write!(stdout, "{}", report::events(&events))?;
-    let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, and pic events in each strand. A unit counts \
-                 two events at the same time.";
+    let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, and pic events in each strand. Two \
+                 events of each class are counted at the same time.";
     writeln!(stdout, "\n{}", wrap(units, WIDTH).join("\n"))?;
     stdout.flush()?;
     output::complete_json(json, &events)

@@ -158,7 +158,7 @@ pub(super) const SCENES: [Scene; 7] = [
             while late.execution.complete_store(strand(3), Target::Memory).is_some() {}
             late.call(60, [L2, 2, 0], SET);
             late.without(3, 20_000, |late| late.result(60).is_some());
-            // The strands' stores complete in any order.
+            // Stores of different strands complete in any order.
             while late.execution.complete_store(strand(60), Target::Device).is_some() {}
             let both = |late: &mut Late<'_>| {
                 let all = STRANDS.map(|number| late.execution.store_buffer(strand(number)));

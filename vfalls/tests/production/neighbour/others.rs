@@ -121,7 +121,7 @@ impl Others {
         Ok(())
     }
 
-    /// Lets the strand rest. If its guest has ended, asks the operator to reset the guest.
+    /// Lets the strand rest. If its guest has ended, or the strand has rested for long, asks the operator to reset the guest.
     fn rest(&mut self, execution: &mut Execution, cpu: usize) -> Result<(), String> {
         let has_ended = execution.guest(1) != GuestState::Runs;
         if !self.resets && (has_ended || self.since[cpu] > 20 * LONG) {

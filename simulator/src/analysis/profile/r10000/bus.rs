@@ -64,7 +64,7 @@ impl Bus {
 mod tests {
     use super::*;
 
-    /// Loads (`L`), stores (`S`) or fetches (`I`) 8 bytes. Returns the processor's own events.
+    /// Loads (`L`) or stores (`S`) 8 bytes, or fetches (`I`) 4 bytes. Returns the processor's own events.
     fn used(bus: &mut Bus, own: usize, kind: char, address: u64) -> Traffic {
         let mut traffic = Traffic::default();
         match kind {
