@@ -91,8 +91,29 @@ fn target(at: u64, instruction: Instruction) -> Option<u64> {
     }
 }
 
+/// Returns where a branch to `to` leads, when the instruction at `from` is the branch. Skips instructions that only lead to another one: NOP,
+/// and branches that are always taken and have no delay slot. The trap table consists mostly of these.
+fn destination(image: &Image, from: u64, mut to: u64) -> u64 {
+    const MAX_SKIPPED: usize = 32;
+    const NOP: u32 = 0x0100_0000;
+    // BA,a or BPA,a: these have condition 8 and the annul bit.
+    let is_always = |word: u32| word >> 25 == 0x18 && matches!(word >> 22 & 7, 1 | 2);
+    for _ in 0..MAX_SKIPPED {
+        let next = match image.code(to) {
+            // The changed branch is no longer the instruction that the image has there.
+            _ if to == from => None,
+            Some(NOP) => Some(to + 4),
+            Some(word) if is_always(word) => target(to, Instruction::decode(word)),
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        to = next;
+    }
+    to
+}
+
 /// Returns the changes of the instruction at an address. Each change gives one field another value. Changes that lead to equal instructions
-/// are merged into one, and so are all branches to addresses that are not near.
+/// are merged into one, and so are branches that lead to the same instruction, and all branches to addresses that are not near.
 pub(crate) fn changes(image: &Image, at: u64, is_near: impl Fn(u64) -> bool) -> Vec<Change> {
     let word = image.code(at).unwrap();
     let mut all: BTreeMap<(Changed, String), Change> = BTreeMap::new();
@@ -101,9 +122,16 @@ pub(crate) fn changes(image: &Image, at: u64, is_near: impl Fn(u64) -> bool) -> 
         for value in (0..=mask).filter(|value| *value != word >> from & mask) {
             let word = word & !(mask << from) | value << from;
             let instruction = Instruction::decode(word);
-            let goes = target(at, instruction);
-            let elsewhere = kind == Changed::Displacement && goes.is_some_and(|to| !is_near(to));
-            let key = if elsewhere { String::new() } else { format!("{instruction:?}") };
+            let key = match target(at, instruction) {
+                Some(to) if kind == Changed::Displacement => {
+                    if is_near(to) {
+                        format!("{:#x}", destination(image, at, to))
+                    } else {
+                        String::new()
+                    }
+                }
+                _ => format!("{instruction:?}"),
+            };
             let change = Change { at, kind, word, number: 0 };
             all.entry((kind, key)).or_insert(change).number += 1;
         }

@@ -177,8 +177,9 @@ fn each_change_of_a_handler_is_found_or_changes_nothing() {
     let mut sweep = Sweep::new(image, scenes, &mut random);
     let mut counts = BTreeMap::<Changed, Counts>::new();
     let mut wrong = Vec::new();
-    for at in instructions {
-        wrong.extend(sweep.changes(at, &mut counts, &mut random));
+    for (number, at) in instructions.iter().enumerate() {
+        eprintln!("{at:#x}: {number} of {} instructions changed", instructions.len());
+        wrong.extend(sweep.changes(*at, &mut counts, &mut random));
     }
     println!("{counts:#?}");
     assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
