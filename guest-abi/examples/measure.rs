@@ -3,9 +3,11 @@
 use std::cell::{Cell, RefCell};
 
 use guest_abi::event::{DramEvent, SparcEvent};
-use guest_abi::guest::{Bounds, Core, StrandCounters};
+use guest_abi::guest::{Core, SnapshotLimits, StrandCounters};
 use guest_abi::layout::{SparcPcr, SparcPic};
-use guest_abi::sampling::{Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::sampling::{
+    InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
+};
 use guest_abi::trap::{CONS_PUTCHAR, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Counter, Error, HvError, Hypercall, PerfCounters, Pmu, Registers, StrandId, Trap};
 
@@ -17,7 +19,7 @@ fn measure(machine: &Machine) -> Result<(), Error> {
     for (pmu, count) in counters.probe()?.usable().iter().zip(&mut reads) {
         if let Pmu::Dram(channel) = pmu {
             counters.select(channel, Counter::Pic0, DramEvent::Reads)?;
-            *count = Some(counters.snapshot(channel, Bounds::ONCE)?.count(Counter::Pic0));
+            *count = Some(counters.snapshot(channel, SnapshotLimits::ONCE)?.count(Counter::Pic0));
         }
     }
     let pace = Some(Pace::every(Period::try_from(1000)?));
@@ -26,11 +28,11 @@ fn measure(machine: &Machine) -> Result<(), Error> {
     let mut unit = OwnCounters::new(machine);
     profiler.start(&mut unit, 0)?;
     machine.run(|address, time| {
-        let at = Interrupted { address, strand: StrandId::from(0), time, mode: SparcMode::User };
+        let at = InterruptPoint { address, strand: StrandId::from(0), time, mode: SparcMode::User };
         profiler.handle(&mut unit, &at)
     })?;
     for count in reads.iter_mut().flatten() {
-        let events = count.update(&counters.snapshot(count.pmu(), Bounds::ONCE)?)?;
+        let events = count.update(&counters.snapshot(count.pmu(), SnapshotLimits::ONCE)?)?;
         writeln!(console, "{}: {events} reads", count.pmu())?;
     }
     while let Some(sample) = profiler.pop() {

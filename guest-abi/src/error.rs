@@ -20,13 +20,13 @@ pub(crate) use error_text;
 pub struct OutOfRange {
     what: &'static str,
     value: u64,
-    least: u64,
-    most: u64,
+    min: u64,
+    max: u64,
 }
 
 impl OutOfRange {
-    pub(crate) const fn new(what: &'static str, value: u64, least: u64, most: u64) -> Self {
-        Self { what, value, least, most }
+    pub(crate) const fn new(what: &'static str, value: u64, min: u64, max: u64) -> Self {
+        Self { what, value, min, max }
     }
 
     /// Returns the number that is out of range.
@@ -40,8 +40,8 @@ error_text!(
     |error| "{} {}: expected {} to {}",
     error.what,
     error.value,
-    error.least,
-    error.most
+    error.min,
+    error.max
 );
 
 /// The error for a text that is not the name of any value.
@@ -60,17 +60,13 @@ error_text!(UnknownName, |error| "no {} has this name", error.what);
 
 /// Implements `TryFrom` for a type whose function `new` accepts the numbers in a range.
 macro_rules! in_range {
-    ($type:ty, $number:ty, $what:literal, $least:expr, $most:expr) => {
+    ($type:ty, $number:ty, $what:literal, $min:expr, $max:expr) => {
         impl TryFrom<$number> for $type {
             type Error = $crate::error::OutOfRange;
 
             fn try_from(number: $number) -> Result<Self, $crate::error::OutOfRange> {
-                let error = $crate::error::OutOfRange::new(
-                    $what,
-                    number as u64,
-                    $least as u64,
-                    $most as u64,
-                );
+                let error =
+                    $crate::error::OutOfRange::new($what, number as u64, $min as u64, $max as u64);
                 Self::new(number).ok_or(error)
             }
         }

@@ -47,7 +47,7 @@ impl FunctionSet {
 
 /// The functions that a hypervisor serves on a strand. An image's trap entries answer calls to other functions with EBADTRAP.
 #[derive(Clone, Copy, Debug)]
-pub struct Served<'a> {
+pub struct ServedFunctions<'a> {
     /// The functions of trap 0x80.
     pub fast: &'a FunctionSet,
     /// The functions of trap 0xff.
@@ -56,10 +56,10 @@ pub struct Served<'a> {
     pub traced: &'a AtomicBool,
 }
 
-impl Served<'_> {
+impl ServedFunctions<'_> {
     /// Every function of both traps is served.
-    pub const ALL: Served<'static> =
-        Served { fast: &FunctionSet::ALL, core: &FunctionSet::ALL, traced: &NEVER };
+    pub const ALL: ServedFunctions<'static> =
+        ServedFunctions { fast: &FunctionSet::ALL, core: &FunctionSet::ALL, traced: &NEVER };
 }
 
 static NEVER: AtomicBool = AtomicBool::new(false);

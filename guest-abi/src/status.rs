@@ -46,12 +46,12 @@ macro_rules! statuses {
             pub const fn check(status: u64) -> Result<(), Self> {
                 match status {
                     EOK => Ok(()),
-                    error => Err(Self::numbered(error)),
+                    error => Err(Self::from_nonzero(error)),
                 }
             }
 
             #[cold]
-            const fn numbered(error: u64) -> Self {
+            const fn from_nonzero(error: u64) -> Self {
                 match error {
                     $($number => Self::$name,)*
                     other => Self::Unknown(UnknownStatus(other)),

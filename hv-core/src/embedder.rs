@@ -33,10 +33,10 @@ pub trait Embedder {
     /// The function numbers that [`fast`](Self::fast) serves. A service that has one of these functions takes precedence. A call returns
     /// EBADTRAP if neither this list nor a service has its function; on SPARC V9, the trap entries return this status without calling Rust
     /// code. With `None`, the default, `fast` gets every call that no service serves.
-    const FAST: Option<&'static [u64]> = None;
+    const FAST_FUNCTIONS: Option<&'static [u64]> = None;
 
     /// The function numbers that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
-    const CORE: Option<&'static [u64]> = None;
+    const CORE_FUNCTIONS: Option<&'static [u64]> = None;
 
     /// Serves a FAST call of a function that no service serves.
     fn fast(

@@ -5,20 +5,20 @@ use core::ops::ControlFlow;
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{
-    ApiGroup, FunctionSet, HvError, Hypercall, Registers, Served, StrandId, Trap, Version,
+    ApiGroup, FunctionSet, HvError, Hypercall, Registers, ServedFunctions, StrandId, Trap, Version,
 };
 
 use crate::embedder::{ConsoleOutput, Embedder};
-use crate::negotiation::{Asked, Negotiated, version};
+use crate::negotiation::{Negotiated, PendingVersion, version};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::sync::{array_of, const_unless_loom};
-use crate::trace::{FastCall, GuestReset, Heartbeat, Off, SetVersion, Trace, duration};
+use crate::trace::{FastCall, GuestReset, Heartbeat, NoTrace, SetVersion, Trace, duration};
 use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
 /// Whether the strand continues or stops after a call through trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum After {
+pub enum TrapOutcome {
     /// The strand continues at the instruction after the trap.
     Resume,
     /// The strand stops, because the guest has exited with this code. No register has changed.
@@ -27,14 +27,14 @@ pub enum After {
 
 /// The versions of all groups that a guest has negotiated.
 struct GuestVersions<S: Services> {
-    sun4v: Negotiated<Base>,
+    sun4v: Negotiated<BaseGroup>,
     /// The version of group CORE. Unused if a service has this group.
-    core: Negotiated<Base>,
+    core: Negotiated<BaseGroup>,
     services: S::Versions,
 }
 
 /// The type parameter of [`Negotiated`] for groups SUN4V and CORE, which have only version 1.0.
-enum Base {}
+enum BaseGroup {}
 
 impl<S: Services> GuestVersions<S> {
     const_unless_loom! {
@@ -53,30 +53,36 @@ impl<S: Services> GuestVersions<S> {
     #[inline(always)]
     fn version(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
-            ApiGroup::SUN4V => Ok(version(BASE, self.sun4v.get().number())),
-            ApiGroup::CORE if !S::CORE => Ok(version(BASE, self.core.get().number())),
+            ApiGroup::SUN4V => Ok(version(BASE_VERSIONS, self.sun4v.get().number())),
+            ApiGroup::CORE if !S::HAS_CORE => Ok(version(BASE_VERSIONS, self.core.get().number())),
             other => S::version(&self.services, other).ok_or(HvError::Invalid),
         }
     }
 
     /// Returns the version that the guest gets when it requests version `wanted` of a group.
     #[inline(always)]
-    fn ask(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
+    fn resolve_version(
+        &self,
+        group: ApiGroup,
+        wanted: Version,
+    ) -> Result<PendingVersion<'_>, HvError> {
         match group {
             // Group SUN4V cannot be released, and its only version is 1.0.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
-            ApiGroup::SUN4V => Asked::new(self.sun4v.word(), BASE, wanted),
-            ApiGroup::CORE if !S::CORE => Asked::new(self.core.word(), BASE, wanted),
-            other => S::ask(&self.services, other, wanted),
+            ApiGroup::SUN4V => PendingVersion::new(self.sun4v.word(), BASE_VERSIONS, wanted),
+            ApiGroup::CORE if !S::HAS_CORE => {
+                PendingVersion::new(self.core.word(), BASE_VERSIONS, wanted)
+            }
+            other => S::resolve_version(&self.services, other, wanted),
         }
     }
 }
 
-const BASE: &[Version] = &[Version::V1_0];
+const BASE_VERSIONS: &[Version] = &[Version::V1_0];
 
 /// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. A
 /// hypervisor takes 2 KB of memory, and 1 KB more per service, in addition to the services, the embedder and the tracer.
-pub struct Hypervisor<S: Services, E, T = Off> {
+pub struct Hypervisor<S: Services, E, T = NoTrace> {
     services: S,
     embedder: E,
     trace: T,
@@ -113,18 +119,18 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         /// Hypervisor::new((Disordered,), NoConsole);
         /// ```
         pub fn new(services: S, embedder: E) -> Self {
-            Self::with_trace(services, embedder, Off)
+            Self::with_trace(services, embedder, NoTrace)
         }
     }
 }
 
 impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
-    const FAST: &FunctionSet = &match E::FAST {
+    const FAST: &FunctionSet = &match E::FAST_FUNCTIONS {
         Some(own) => S::FUNCTIONS.with(own),
         None => FunctionSet::ALL,
     };
 
-    const CORE: &FunctionSet = &match E::CORE {
+    const CORE: &FunctionSet = &match E::CORE_FUNCTIONS {
         Some(own) => FunctionSet::NONE
             .with(&[API_SET_VERSION, CONS_PUTCHAR, EXIT, API_GET_VERSION])
             .with(own),
@@ -134,7 +140,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     const_unless_loom! {
         /// Returns a hypervisor that writes its events to a tracer.
         pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
-            let () = S::CHECKED;
+            let () = S::ASSERT_VERSIONS;
             let versions = array_of!(GuestVersions::<S>::none(); GuestId::COUNT);
             Self { services, embedder, trace, versions }
         }
@@ -151,9 +157,9 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     }
 
     /// Returns the handler for the traps that a strand takes while it executes a guest. Fails if a service does not
-    /// [know](crate::Service::knows) that the strand executes this guest, for example because the service is not configured yet.
+    /// [know](crate::Service::is_valid_caller) that the strand executes this guest, for example because the service is not configured yet.
     pub fn strand(&self, caller: Caller) -> Result<Strand<'_, S, E, T>, ForeignStrand> {
-        if !self.services.know(caller) {
+        if !self.services.is_valid_caller(caller) {
             return Err(ForeignStrand(caller));
         }
         let versions = &self.versions[caller.guest.index()];
@@ -161,7 +167,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
             hypervisor: self,
             caller,
             versions,
-            traced: self.trace.switch(),
+            traced: self.trace.on_flag(),
             contexts: self.services.contexts(caller, &versions.services),
         })
     }
@@ -189,7 +195,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 
 /// Serves the traps of one strand while it executes one guest. Holds the services' contexts for this strand and guest.
 #[repr(C)]
-pub struct Strand<'a, S: Services + 'a, E, T = Off> {
+pub struct Strand<'a, S: Services + 'a, E, T = NoTrace> {
     // This field comes first, so that the handler's address is also the address of the contexts.
     contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
@@ -211,8 +217,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
 
     /// Returns the functions that this handler may serve. For all other functions, trap entries can
     /// return EBADTRAP without calling Rust code.
-    pub fn served(&self) -> Served<'a> {
-        Served {
+    pub fn served(&self) -> ServedFunctions<'a> {
+        ServedFunctions {
             fast: Hypervisor::<S, E, T>::FAST,
             core: Hypervisor::<S, E, T>::CORE,
             traced: self.traced,
@@ -234,16 +240,16 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let served = S::slow_path(&self.contexts, &self.versions.services, function, registers);
         let result = match served {
             Some(result) => result,
-            None => self.unclaimed(function, registers),
+            None => self.call_embedder(function, registers),
         };
         Frame::new(registers).answer(result);
     }
 
     /// Passes a FAST call that no service claims to the embedder.
-    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, CallError> {
+    fn call_embedder(&self, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let Hypervisor { embedder, trace, .. } = self.hypervisor;
         let started = trace.time(self.caller.strand);
-        let result = match has(E::FAST, function) {
+        let result = match allows(E::FAST_FUNCTIONS, function) {
             true => embedder.fast(self.caller, function, registers),
             false => Err(HvError::BadTrap.into()),
         };
@@ -265,11 +271,11 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Negotiates a version, and returns the granted minor number.
     #[inline(always)]
     fn negotiate(&self, group: ApiGroup, wanted: Version) -> Result<u64, HvError> {
-        let asked = self.versions.ask(group, wanted)?;
-        asked.version.set(asked.granted);
+        let pending = self.versions.resolve_version(group, wanted)?;
+        pending.version.set(pending.granted);
         let services = &self.hypervisor.services;
         services.version_changed(self.caller.guest, group, &self.versions.services);
-        Ok(asked.minor)
+        Ok(pending.minor)
     }
 
     /// Like [`negotiate`](Self::negotiate), but also records an event.
@@ -316,9 +322,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             // While tracing is on, `core_slow` records an event. A relaxed load is enough: if tracing is switched on or off at this moment,
             // either path is correct.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
-                match self.versions.ask(group, Version::new(o1, o2)) {
-                    Ok(Asked { version, granted, minor }) => {
-                        let served = if version.is(granted) {
+                match self.versions.resolve_version(group, Version::new(o1, o2)) {
+                    Ok(PendingVersion { version, granted, minor }) => {
+                        let served = if version.holds(granted) {
                             S::is_current(&self.contexts, group, granted)
                         } else {
                             let store = || version.set(granted);
@@ -340,19 +346,19 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 
     /// Serves a call through trap 0xff. Writes the status and the returned values to `registers`, unless the guest exits.
-    pub fn core_trap(&self, registers: &mut Registers) -> After {
+    pub fn core_trap(&self, registers: &mut Registers) -> TrapOutcome {
         let Registers { o0, o1, o2, o5, .. } = *registers;
         match self.core_fast(o5, [o0, o1, o2]) {
             Some([o0, o1, o2]) => {
                 (registers.o0, registers.o1, registers.o2) = (o0, o1, o2);
-                After::Resume
+                TrapOutcome::Resume
             }
             None => self.core_slow(registers),
         }
     }
 
     /// Serves any call of trap 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves.
-    pub fn core_slow(&self, registers: &mut Registers) -> After {
+    pub fn core_slow(&self, registers: &mut Registers) -> TrapOutcome {
         let hypervisor = self.hypervisor;
         let result = match registers.o5 {
             API_SET_VERSION => {
@@ -369,19 +375,19 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .and_then(|output| hypervisor.embedder.console(self.caller, output))
                 .map(|()| Reply::Done)
                 .map_err(CallError::from),
-            EXIT => return After::Exit(registers.o0),
+            EXIT => return TrapOutcome::Exit(registers.o0),
             API_GET_VERSION => self
                 .versions
                 .version(ApiGroup(registers.o0))
                 .map(|Version { major, minor }| Reply::Values(major, minor))
                 .map_err(CallError::from),
-            function if has(E::CORE, function) => {
+            function if allows(E::CORE_FUNCTIONS, function) => {
                 hypervisor.embedder.core(self.caller, function, registers)
             }
             _ => Err(HvError::BadTrap.into()),
         };
         Frame::new(registers).answer(result);
-        After::Resume
+        TrapOutcome::Resume
     }
 
     /// Serves trap 0x80 or 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves. If the guest has exited, returns
@@ -390,7 +396,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         match trap {
             Trap::Fast => self.fast_trap(registers),
             Trap::Core => {
-                if let After::Exit(code) = self.core_slow(registers) {
+                if let TrapOutcome::Exit(code) = self.core_slow(registers) {
                     return ControlFlow::Break(code);
                 }
             }
@@ -425,14 +431,14 @@ impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
         match trap {
             Trap::Fast => self.fast_trap(registers),
             Trap::Core => match self.core_trap(registers) {
-                After::Resume | After::Exit(_) => {}
+                TrapOutcome::Resume | TrapOutcome::Exit(_) => {}
             },
         }
     }
 }
 
-/// Returns `true` if `list` allows the embedder to serve a function. `list` is [`Embedder::FAST`] or [`Embedder::CORE`].
-fn has(list: Option<&[u64]>, function: u64) -> bool {
+/// Returns `true` if `list` allows the embedder to serve a function. `list` is [`Embedder::FAST_FUNCTIONS`] or [`Embedder::CORE_FUNCTIONS`].
+fn allows(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }
 

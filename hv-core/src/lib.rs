@@ -18,6 +18,6 @@ pub mod trace;
 pub use caller::{Caller, ForeignStrand, GuestId};
 pub use embedder::{ConsoleOutput, Embedder, NoConsole};
 pub use frame::{CallError, Frame, Reply};
-pub use hypervisor::{After, Hypervisor, Strand};
-pub use negotiation::{Asked, Negotiated, NegotiatedVersion};
+pub use hypervisor::{Hypervisor, Strand, TrapOutcome};
+pub use negotiation::{Negotiated, NegotiatedVersion, PendingVersion};
 pub use service::{Context, Group, Service, Services};

@@ -106,7 +106,7 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Ve
 
 /// A version that is granted, but not stored yet.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct PendingVersion<'a> {
     /// The word that stores the guest's negotiated version. It still holds the earlier version.
     pub(crate) version: &'a Word,
     /// The position of the granted version in the group's list, counted from 1.
@@ -115,7 +115,7 @@ pub struct Asked<'a> {
     pub(crate) minor: u64,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PendingVersion<'a> {
     #[inline(always)]
     pub(crate) fn new(
         version: &'a Word,
@@ -192,7 +192,7 @@ impl Word {
 
     /// Returns `true` if `version` is negotiated. This load comes before any later load of a word that was derived from the version.
     #[inline(always)]
-    pub(crate) fn is(&self, version: u8) -> bool {
+    pub(crate) fn holds(&self, version: u8) -> bool {
         let is = self.get() == version;
         if cfg!(target_arch = "sparc64") {
             // The processor keeps the order of the two loads (total store order). This fence stops the compiler from changing the order.

@@ -2,7 +2,7 @@
 
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
-use crate::negotiation::Asked;
+use crate::negotiation::PendingVersion;
 use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 
 /// An API group that guests negotiate, with its functions. A service can be its own group.
@@ -37,7 +37,7 @@ pub trait Service {
 
     /// Returns `false` if the service knows no guest with this number, or knows that the strand does not execute the guest. The
     /// hypervisor calls this function before [`context`](Self::context). The default returns `true`.
-    fn knows(&self, caller: Caller) -> bool {
+    fn is_valid_caller(&self, caller: Caller) -> bool {
         let _ = caller;
         true
     }
@@ -69,8 +69,8 @@ impl<S: Service> Service for &S {
     where
         Self: 'a;
 
-    fn knows(&self, caller: Caller) -> bool {
-        (**self).knows(caller)
+    fn is_valid_caller(&self, caller: Caller) -> bool {
+        (**self).is_valid_caller(caller)
     }
 
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated<S::Group>) -> S::Context<'a> {
@@ -156,16 +156,16 @@ pub trait Services {
     fn none() -> Self::Versions;
 
     /// Fails the build if the [versions](Group::VERSIONS) of a service are not in order.
-    const CHECKED: ();
+    const ASSERT_VERSIONS: ();
 
     /// The numbers of all FAST functions that the services serve.
     const FUNCTIONS: FunctionSet;
 
     /// `true` if a service has group CORE.
-    const CORE: bool;
+    const HAS_CORE: bool;
 
-    /// Returns `true` if every service [knows](Service::knows) the caller.
-    fn know(&self, caller: Caller) -> bool;
+    /// Returns `true` if every service [knows](Service::is_valid_caller) the caller.
+    fn is_valid_caller(&self, caller: Caller) -> bool;
 
     /// Returns one context per service, for the caller's strand.
     fn contexts<'a>(&'a self, caller: Caller, negotiated: &'a Self::Versions)
@@ -175,11 +175,11 @@ pub trait Services {
     fn version(negotiated: &Self::Versions, group: ApiGroup) -> Option<Version>;
 
     /// Returns the version that a guest gets when it requests version `wanted` of a group. Fails with EINVAL if no service has the group.
-    fn ask(
+    fn resolve_version(
         negotiated: &Self::Versions,
         group: ApiGroup,
         wanted: Version,
-    ) -> Result<Asked<'_>, HvError>;
+    ) -> Result<PendingVersion<'_>, HvError>;
 
     /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if a service has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
@@ -244,17 +244,17 @@ macro_rules! list_of_services {
 
             type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
 
-            const CHECKED: () = {
+            const ASSERT_VERSIONS: () = {
                 $(assert!(are_in_order(<$name::Group>::VERSIONS), "versions are left out or not in order");)*
             };
 
             const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with(<$name::Group>::FUNCTIONS))*;
 
-            const CORE: bool = false $(|| <$name::Group>::NUMBER.0 == ApiGroup::CORE.0)*;
+            const HAS_CORE: bool = false $(|| <$name::Group>::NUMBER.0 == ApiGroup::CORE.0)*;
 
-            fn know(&self, caller: Caller) -> bool {
+            fn is_valid_caller(&self, caller: Caller) -> bool {
                 let ($($name,)*) = self;
-                true $(&& $name.knows(caller))*
+                true $(&& $name.is_valid_caller(caller))*
             }
 
             fn contexts<'a>(
@@ -275,13 +275,13 @@ macro_rules! list_of_services {
             }
 
             #[inline(always)]
-            fn ask(
+            fn resolve_version(
                 negotiated: &Self::Versions,
                 group: ApiGroup,
                 wanted: Version,
-            ) -> Result<Asked<'_>, HvError> {
+            ) -> Result<PendingVersion<'_>, HvError> {
                 $(if group == <$name::Group>::NUMBER {
-                    return Asked::new(negotiated.$index.word(), <$name::Group>::VERSIONS, wanted);
+                    return PendingVersion::new(negotiated.$index.word(), <$name::Group>::VERSIONS, wanted);
                 })*
                 Err(HvError::Invalid)
             }

@@ -3,8 +3,8 @@
 
 use guest_abi::{ApiGroup, Registers, StrandId, Version};
 use hv_core::{
-    After, CallError, Caller, Context, Group, GuestId, Hypervisor, Negotiated, NegotiatedVersion,
-    NoConsole, Reply, Service, Strand,
+    CallError, Caller, Context, Group, GuestId, Hypervisor, Negotiated, NegotiatedVersion,
+    NoConsole, Reply, Service, Strand, TrapOutcome,
 };
 
 /// A group with two major numbers. Its one function returns the version in which it is called.
@@ -98,7 +98,7 @@ fn request(model: &mut Model, group: u64, major: u64, minor: u64) -> (u64, u64) 
 fn core(strand: &Handler<'_>, function: u64, arguments: [u64; 3]) -> [u64; 3] {
     let [o0, o1, o2] = arguments;
     let mut registers = Registers::call(function, [o0, o1, o2, 13, 14]);
-    assert_eq!(strand.core_trap(&mut registers), After::Resume);
+    assert_eq!(strand.core_trap(&mut registers), TrapOutcome::Resume);
     let [o0, o1, o2, others @ ..] = registers.to_array();
     assert_eq!(others, [13, 14, function]);
     [o0, o1, o2]

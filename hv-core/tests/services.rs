@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Registers, StrandId, Trap, Version};
 use hv_core::{
-    After, CallError, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, Group,
-    GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services,
-    Strand,
+    CallError, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, Group, GuestId,
+    Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
+    TrapOutcome,
 };
 
 /// A group with one function, whose number is the group's number.
@@ -35,7 +35,7 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
     type Group = OneFunction<GROUP>;
     type Context<'a> = AdderContext<'a, GROUP, ADD>;
 
-    fn knows(&self, caller: Caller) -> bool {
+    fn is_valid_caller(&self, caller: Caller) -> bool {
         caller == CALLER
     }
 
@@ -140,7 +140,7 @@ fn core<S: Services, E: Embedder>(
     [o0, o1, o2]: [u64; 3],
 ) -> [u64; 3] {
     let mut registers = Registers::call(function, [o0, o1, o2, 13, 14]);
-    assert_eq!(strand.core_trap(&mut registers), After::Resume);
+    assert_eq!(strand.core_trap(&mut registers), TrapOutcome::Resume);
     answer(registers, function)
 }
 
@@ -266,8 +266,8 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
 struct Stated;
 
 impl Embedder for Stated {
-    const FAST: Option<&'static [u64]> = Some(&[0x400, 1 << 40]);
-    const CORE: Option<&'static [u64]> = Some(&[9]);
+    const FAST_FUNCTIONS: Option<&'static [u64]> = Some(&[0x400, 1 << 40]);
+    const CORE_FUNCTIONS: Option<&'static [u64]> = Some(&[9]);
 
     fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
@@ -360,7 +360,7 @@ fn versions_are_served_fast() {
     }
     assert_eq!(*hypervisor.services().0.versions.borrow(), [2, 2]);
     let mut registers = Registers::call(3, [0x300, 11, 12, 13, 14]);
-    assert_eq!(strand.core_slow(&mut registers), After::Resume);
+    assert_eq!(strand.core_slow(&mut registers), TrapOutcome::Resume);
     assert_eq!(answer(registers, 3), [0, 1, 1]);
 }
 

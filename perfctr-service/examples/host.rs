@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("guest 1 calls on strand {number}");
     let (mine, other) =
         (PerfCounters::negotiate_best(&first)?, PerfCounters::negotiate_best(&second)?);
-    let hub = PerfReg::FIRST_OF_HUBS;
+    let hub = PerfReg::FIRST_HUB;
     mine.set(PerfReg::L2_PERF_CONFIG, 1)?;
     println!("guest 1 reads {}: {:?}", hub.name(), other.get(hub));
 

@@ -1,7 +1,7 @@
 //! The hardware and the tracer that a hypervisor image provides for the service.
 
 use hv_core::GuestId;
-use hv_core::trace::{Off, Trace};
+use hv_core::trace::{NoTrace, Trace};
 use platform::{Bus, StrandRegisters};
 
 use crate::Outage;
@@ -13,7 +13,7 @@ pub trait Environment {
     type Bus: Bus;
     /// The type that reads and writes the strands' %pcr and %pic.
     type Registers: StrandRegisters;
-    /// The type that records the service's events; [`Off`] if no events are recorded.
+    /// The type that records the service's events; [`NoTrace`] if no events are recorded.
     type Trace: Trace;
 
     /// Returns the bus, through which the service accesses every performance register except %pcr and %pic.
@@ -22,7 +22,7 @@ pub trait Environment {
     /// Returns the accessor for the strands' %pcr and %pic.
     fn registers(&self) -> &Self::Registers;
 
-    /// Returns the tracer, which may be [`Off`].
+    /// Returns the tracer, which may be [`NoTrace`].
     fn trace(&self) -> &Self::Trace;
 
     /// The service calls this function each time a strand takes a unit out of service, so that the image can tell the operator. The
@@ -41,7 +41,7 @@ pub trait Environment {
 impl<B: Bus, R: StrandRegisters> Environment for (B, R) {
     type Bus = B;
     type Registers = R;
-    type Trace = Off;
+    type Trace = NoTrace;
 
     #[inline(always)]
     fn bus(&self) -> &B {
@@ -54,8 +54,8 @@ impl<B: Bus, R: StrandRegisters> Environment for (B, R) {
     }
 
     #[inline(always)]
-    fn trace(&self) -> &Off {
-        &Off
+    fn trace(&self) -> &NoTrace {
+        &NoTrace
     }
 }
 

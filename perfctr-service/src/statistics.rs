@@ -1,6 +1,6 @@
 //! Counts of calls by function, register class and outcome. Each strand has its own counts, which any strand may read.
 
-use guest_abi::{HvError, Kind, PerfReg};
+use guest_abi::{HvError, PerfReg, RegisterKind};
 use hv_core::sync::{AtomicU64, Ordering, array_of, const_unless_loom};
 
 /// A function of API group 0x205.
@@ -39,10 +39,10 @@ impl Class {
     /// Returns the class of a register. Never returns [`Self::Invalid`].
     pub const fn of(register: PerfReg) -> Self {
         match register.kind() {
-            Kind::Strand => Self::Strand,
-            Kind::L2 => Self::L2,
-            Kind::Dram { .. } => Self::Dram,
-            Kind::Hub { .. } => Self::Hub,
+            RegisterKind::Strand => Self::Strand,
+            RegisterKind::L2 => Self::L2,
+            RegisterKind::Dram { .. } => Self::Dram,
+            RegisterKind::Hub { .. } => Self::Hub,
         }
     }
 

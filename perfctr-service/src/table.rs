@@ -1,6 +1,6 @@
 //! The address and the writable bits of each of the 90 registers (FWARC/2007/529 sections 2 and 3.1), computed at compile time.
 
-use guest_abi::{Kind, Node, PerfReg};
+use guest_abi::{Node, PerfReg, RegisterKind};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{PhysicalAddress, address};
 
@@ -45,8 +45,8 @@ static ROWS: [Rows; NODES] = {
 
 const fn address_from(caller: usize, register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
-        Kind::L2 => l2_control(0),
-        Kind::Dram { node, .. } if node.index() == caller => address::local(register),
+        RegisterKind::L2 => l2_control(0),
+        RegisterKind::Dram { node, .. } if node.index() == caller => address::local(register),
         _ => address::global(register),
     }
 }

@@ -1,9 +1,9 @@
 //! The events that the service records (see [`hv_core::trace`]).
 
 use guest_abi::PerfReg;
-use hv_core::trace::{STATUSES, Shown};
+use hv_core::trace::{DisplayFormat, STATUSES};
 
-const REGISTERS: Shown = Shown::Names(&NAMES);
+const REGISTERS: DisplayFormat = DisplayFormat::Names(&NAMES);
 
 const NAMES: [(u64, &str); PerfReg::COUNT] = {
     let mut names = [(0, ""); PerfReg::COUNT];
@@ -15,10 +15,11 @@ const NAMES: [(u64, &str); PerfReg::COUNT] = {
     names
 };
 
-const HUBS: Shown = Shown::Names(&[(0, "ZAM0"), (1, "ZAM1"), (2, "ZAM2"), (3, "ZAM3")]);
+const HUBS: DisplayFormat =
+    DisplayFormat::Names(&[(0, "ZAM0"), (1, "ZAM1"), (2, "ZAM2"), (3, "ZAM3")]);
 
 /// The names of units, indexed by [`Unit::number`](crate::Unit::number).
-const UNITS: Shown = Shown::Names(&[
+const UNITS: DisplayFormat = DisplayFormat::Names(&[
     (0, "NODE0_MCU0"),
     (1, "NODE0_MCU1"),
     (2, "NODE1_MCU0"),
@@ -38,7 +39,7 @@ const UNITS: Shown = Shown::Names(&[
 ]);
 
 /// The names of [grants](crate::Grant): bit 0 is `global`, bit 1 register 0, bit 2 HT in register 0.
-const GRANTS: Shown = Shown::Names(&[
+const GRANTS: DisplayFormat = DisplayFormat::Names(&[
     (0b000, "none"),
     (0b001, "global"),
     (0b010, "strand"),

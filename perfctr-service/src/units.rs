@@ -1,6 +1,6 @@
 //! Units: memory channels, hubs, and each node's L2 control. A unit can be out of service, and it can be waiting for a scrub.
 
-use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
+use guest_abi::{Hub, Mcu, Node, PerfReg, RegisterKind};
 use hv_core::sync::{AtomicU8, AtomicU32, Ordering, array_of, const_unless_loom};
 use platform::Machine;
 
@@ -42,10 +42,10 @@ impl Unit {
     /// Returns the unit that a register belongs to, for a caller on node `caller`; `None` for the strand's own PCR.
     pub fn for_register(register: PerfReg, caller: Node) -> Option<Self> {
         match register.kind() {
-            Kind::Strand => None,
-            Kind::L2 => Some(Self::L2(caller)),
-            Kind::Dram { node, mcu, .. } => Some(Self::Mcu(node, mcu)),
-            Kind::Hub { hub, .. } => Some(Self::Hub(hub)),
+            RegisterKind::Strand => None,
+            RegisterKind::L2 => Some(Self::L2(caller)),
+            RegisterKind::Dram { node, mcu, .. } => Some(Self::Mcu(node, mcu)),
+            RegisterKind::Hub { hub, .. } => Some(Self::Hub(hub)),
         }
     }
 
@@ -60,7 +60,7 @@ impl Unit {
     /// Returns the registers of a channel or a hub. The result is empty for an L2 control, which is scrubbed bank by bank.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
         PerfReg::ALL.into_iter().filter(move |register| {
-            !matches!(register.kind(), Kind::L2)
+            !matches!(register.kind(), RegisterKind::L2)
                 && Self::for_register(*register, Node::Node0) == Some(self)
         })
     }

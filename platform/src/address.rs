@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use guest_abi::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg};
+use guest_abi::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, PerfReg, RegisterKind};
 
 /// A 40-bit physical address. Performance registers have addresses with bit 39 set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,9 +83,9 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
 /// the hub number (section 3.1). The service accesses hubs only at their global addresses.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     Some(PhysicalAddress(match register.kind() {
-        Kind::Strand | Kind::L2 => return None,
-        Kind::Dram { mcu, role, .. } => DRAM_LOCAL + dram_offset(mcu, role),
-        Kind::Hub { unit, role, .. } => HUB_LOCAL + within_hub(unit, role),
+        RegisterKind::Strand | RegisterKind::L2 => return None,
+        RegisterKind::Dram { mcu, role, .. } => DRAM_LOCAL + dram_offset(mcu, role),
+        RegisterKind::Hub { unit, role, .. } => HUB_LOCAL + within_hub(unit, role),
     }))
 }
 
@@ -93,8 +93,8 @@ pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
 /// address.
 pub const fn global(register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
-        Kind::Strand | Kind::L2 => None,
-        Kind::Dram { node, mcu, role } => Some(dram_global(node, mcu, role)),
-        Kind::Hub { hub, unit, role } => Some(hub_global(hub, unit, role)),
+        RegisterKind::Strand | RegisterKind::L2 => None,
+        RegisterKind::Dram { node, mcu, role } => Some(dram_global(node, mcu, role)),
+        RegisterKind::Hub { hub, unit, role } => Some(hub_global(hub, unit, role)),
     }
 }

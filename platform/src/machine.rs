@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
+use guest_abi::{Hub, Mcu, Node, PerfReg, RegisterKind, StrandId};
 
 use crate::homes::Interleave;
 
@@ -236,9 +236,9 @@ impl Machine {
     /// registers of a disabled channel.
     pub const fn has_register(self, register: PerfReg) -> bool {
         match register.kind() {
-            Kind::Strand | Kind::L2 => true,
-            Kind::Dram { node, mcu, .. } => self.has_channel(node, mcu),
-            Kind::Hub { hub, .. } => self.model.has_hub(hub),
+            RegisterKind::Strand | RegisterKind::L2 => true,
+            RegisterKind::Dram { node, mcu, .. } => self.has_channel(node, mcu),
+            RegisterKind::Hub { hub, .. } => self.model.has_hub(hub),
         }
     }
 

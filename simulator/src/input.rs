@@ -1,5 +1,5 @@
 //! Reads whole input files, for all inputs except recordings. Each file has a maximum length, so that a device, an endless pipe or
-//! the wrong file cannot fill the memory. [`read`] is for files that a user names. [`read_found`] is for files that another input
+//! the wrong file cannot fill the memory. [`read`] is for files that a user names. [`read_ordinary`] is for files that another input
 //! names, which may be hostile.
 
 use std::fs::{File, OpenOptions};
@@ -12,13 +12,13 @@ use nix::fcntl::OFlag;
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
 /// The maximum length of a text file or a machine description, in bytes.
-pub const LONGEST_TEXT: u64 = 16 << 20;
+pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// The maximum length of a program or an event stream, in bytes.
-pub const LONGEST_PROGRAM: u64 = 1 << 30;
+pub const MAX_PROGRAM_BYTES: u64 = 1 << 30;
 
 /// The maximum number of bytes that are read from a pipe or a device.
-pub const LONGEST_STREAM: u64 = 64 << 20;
+pub const MAX_STREAM_BYTES: u64 = 64 << 20;
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,12 +52,12 @@ pub enum InputError {
 ///
 /// # Errors
 /// The file cannot be read, or has more than `longest` bytes. For a pipe or a device,
-/// [`LONGEST_STREAM`] is a second limit.
+/// [`MAX_STREAM_BYTES`] is a second limit.
 pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
     match File::open(path).and_then(|file| Ok((file.metadata()?, file))) {
         Ok((known, file)) if known.is_file() => ordinary(name, &file, known.len(), longest),
-        Ok((_, file)) => read_stream(&name, file, longest.min(LONGEST_STREAM)),
+        Ok((_, file)) => read_stream(&name, file, longest.min(MAX_STREAM_BYTES)),
         Err(source) => Err(InputError::Unreadable { file: name, source }),
     }
 }
@@ -67,7 +67,7 @@ pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
 /// # Errors
 /// The file cannot be read, is not an ordinary file, has more than `longest` bytes, or is in procfs or sysfs. (Reading a file in
 /// procfs or sysfs can have side effects, or never end.)
-pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
+pub fn read_ordinary(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path).and_then(|file| {
@@ -116,17 +116,17 @@ fn ordinary(file: String, open: &File, length: u64, longest: u64) -> Result<Vec<
 /// Reads a text file that the user names.
 ///
 /// # Errors
-/// The file cannot be read, has more than [`LONGEST_TEXT`] bytes, or is not UTF-8.
+/// The file cannot be read, has more than [`MAX_TEXT_BYTES`] bytes, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, InputError> {
-    utf8(path, read(path, LONGEST_TEXT)?)
+    utf8(path, read(path, MAX_TEXT_BYTES)?)
 }
 
 /// Reads a text file whose path comes from another input.
 ///
 /// # Errors
-/// [`read_found`] fails with a limit of [`LONGEST_TEXT`], or the file is not UTF-8.
-pub fn read_found_text(path: &Path) -> Result<String, InputError> {
-    utf8(path, read_found(path, LONGEST_TEXT)?)
+/// [`read_ordinary`] fails with a limit of [`MAX_TEXT_BYTES`], or the file is not UTF-8.
+pub fn read_ordinary_text(path: &Path) -> Result<String, InputError> {
+    utf8(path, read_ordinary(path, MAX_TEXT_BYTES)?)
 }
 
 fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
@@ -179,9 +179,9 @@ mod tests {
         symlink("/dev/zero", path("zero")).unwrap();
         mkfifo(&path("pipe"), Mode::S_IRWXU).unwrap();
         let _socket = UnixListener::bind(path("socket")).unwrap();
-        assert_eq!(read_found(&path("file"), 4).unwrap(), b"four");
-        assert_eq!(read_found(&path("link"), 4).unwrap(), b"four");
-        let too_long = read_found(&path("file"), 3).unwrap_err();
+        assert_eq!(read_ordinary(&path("file"), 4).unwrap(), b"four");
+        assert_eq!(read_ordinary(&path("link"), 4).unwrap(), b"four");
+        let too_long = read_ordinary(&path("file"), 3).unwrap_err();
         assert!(matches!(too_long, InputError::TooLong { longest: 3, .. }), "{too_long}");
         for what in [
             path("pipe"),
@@ -193,10 +193,10 @@ mod tests {
             "/proc/self/mem".into(),
             "/sys/kernel/mm/transparent_hugepage/enabled".into(),
         ] {
-            let error = read_found(&what, 1000).unwrap_err().to_string();
+            let error = read_ordinary(&what, 1000).unwrap_err().to_string();
             assert_eq!(error, format!("{}: is not a regular file", what.display()));
         }
-        let socket = read_found(&path("socket"), 4).unwrap_err();
+        let socket = read_ordinary(&path("socket"), 4).unwrap_err();
         assert!(matches!(socket, InputError::Unreadable { .. }), "{socket}");
     }
 }

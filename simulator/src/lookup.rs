@@ -3,12 +3,12 @@
 /// A key of a [`Lookup`].
 pub(crate) trait Key: Copy + Eq {
     /// Returns a number into which [`mix`] has mixed all parts of the key.
-    fn mixed(&self) -> u64;
+    fn hash_value(&self) -> u64;
 }
 
 impl Key for u64 {
     #[inline(always)]
-    fn mixed(&self) -> u64 {
+    fn hash_value(&self) -> u64 {
         mix(*self, 0)
     }
 }
@@ -22,7 +22,7 @@ pub(crate) const fn mix(one: u64, other: u64) -> u64 {
 }
 
 /// The number of slots in a new table, and the number that marks a free slot.
-const PLACES: usize = 16;
+const MIN_SLOTS: usize = 16;
 const FREE: u32 = u32::MAX;
 
 /// A map whose keys are never removed one by one. It keeps its entries in the order in which they were added.
@@ -31,12 +31,12 @@ pub(crate) struct Lookup<K, V> {
     entries: Vec<(K, V)>,
     /// The slots of the hash table. A used slot holds an entry's index. The index is in the slot that the entry's mixed key selects, or in
     /// one of the next slots. At least half of the slots are free.
-    places: Box<[u32]>,
+    slots: Box<[u32]>,
 }
 
 impl<K, V> Default for Lookup<K, V> {
     fn default() -> Self {
-        Self { entries: Vec::new(), places: Box::new([FREE; PLACES]) }
+        Self { entries: Vec::new(), slots: Box::new([FREE; MIN_SLOTS]) }
     }
 }
 
@@ -44,14 +44,14 @@ impl<K: Key, V> Lookup<K, V> {
     /// Returns a key's slot, with the index of the key's entry. If the key is missing, returns a free slot and [`FREE`].
     #[inline(always)]
     fn find(&self, key: &K) -> (usize, u32) {
-        let mask = self.places.len() - 1;
-        let mut place = key.mixed() as usize & mask;
+        let mask = self.slots.len() - 1;
+        let mut slot = key.hash_value() as usize & mask;
         loop {
-            let number = self.places[place];
+            let number = self.slots[slot];
             if number == FREE || self.entries[number as usize].0 == *key {
-                return (place, number);
+                return (slot, number);
             }
-            place = (place + 1) & mask;
+            slot = (slot + 1) & mask;
         }
     }
 
@@ -70,9 +70,9 @@ impl<K: Key, V> Lookup<K, V> {
     /// Returns a key's value. If the key is missing, adds it with the value that `new` returns.
     #[inline]
     pub(crate) fn or_insert_with(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
-        let (place, mut number) = self.find(&key);
+        let (slot, mut number) = self.find(&key);
         if number == FREE {
-            number = self.insert(place, key, new());
+            number = self.insert(slot, key, new());
         }
         &mut self.entries[number as usize].1
     }
@@ -91,33 +91,33 @@ impl<K: Key, V> Lookup<K, V> {
     }
 
     #[inline(never)]
-    fn insert(&mut self, place: usize, key: K, value: V) -> u32 {
+    fn insert(&mut self, slot: usize, key: K, value: V) -> u32 {
         let number = self.entries.len();
-        self.places[place] = number as u32;
+        self.slots[slot] = number as u32;
         self.entries.push((key, value));
-        if self.entries.len() * 2 > self.places.len() {
-            self.renew(self.places.len() * 2);
+        if self.entries.len() * 2 > self.slots.len() {
+            self.renew(self.slots.len() * 2);
         }
         number as u32
     }
 
-    fn renew(&mut self, places: usize) {
-        self.places = vec![FREE; places].into();
+    fn renew(&mut self, slots: usize) {
+        self.slots = vec![FREE; slots].into();
         for number in 0..self.entries.len() {
-            let (place, _) = self.find(&self.entries[number].0);
-            self.places[place] = number as u32;
+            let (slot, _) = self.find(&self.entries[number].0);
+            self.slots[slot] = number as u32;
         }
     }
 
     /// Removes all entries for which `keep` returns `false`.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         self.entries.retain(|(key, value)| keep(key, value));
-        self.renew(self.places.len());
+        self.renew(self.slots.len());
     }
 
     /// Removes and returns all entries.
     pub(crate) fn take(&mut self) -> Vec<(K, V)> {
-        self.places.fill(FREE);
+        self.slots.fill(FREE);
         std::mem::take(&mut self.entries)
     }
 

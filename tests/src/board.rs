@@ -13,7 +13,7 @@ use platform::{AccessError, Bus, Model, PhysicalAddress, StrandRegisters};
 use crate::oracle::device::pcr_after;
 use crate::oracle::{Access, Action, Answer, Cell, Fault, HubCondition, Machine, Target, Unit};
 
-pub type Logged = (StrandId, Access);
+pub type LoggedAccess = (StrandId, Access);
 
 /// A function that a test runs when something happens to a strand.
 type Hook = OnceLock<Box<dyn Fn(StrandId) + Send + Sync>>;
@@ -29,25 +29,25 @@ struct State {
     busy_once: [bool; 4],
     busy: BTreeSet<Cell>,
     faults: BTreeMap<Cell, Fault>,
-    log: Vec<Logged>,
+    log: Vec<LoggedAccess>,
     stops: BTreeMap<Cell, Stop>,
 }
 
-/// A point before an access at which a strand stops, until [`go_on`](Self::go_on) is called.
+/// A point before an access at which a strand stops, until [`resume`](Self::resume) is called.
 #[derive(Clone, Debug)]
 pub struct Stop {
     reached: Arc<Barrier>,
-    go_on: Arc<Barrier>,
+    resume: Arc<Barrier>,
 }
 
 impl Stop {
     /// Waits until a strand has stopped before the access.
-    pub fn reached(&self) {
+    pub fn wait_until_reached(&self) {
         self.reached.wait();
     }
 
-    pub fn go_on(&self) {
-        self.go_on.wait();
+    pub fn resume(&self) {
+        self.resume.wait();
     }
 }
 
@@ -161,16 +161,16 @@ impl Board {
         state.hubs = Default::default();
     }
 
-    /// Stops the next strand that accesses a cell, just before its access. Unless [`Stop::go_on`] is called, the strand stays there
+    /// Stops the next strand that accesses a cell, just before its access. Unless [`Stop::resume`] is called, the strand stays there
     /// forever, like a dead strand.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
-        let stop = Stop { reached: two(), go_on: two() };
+        let stop = Stop { reached: two(), resume: two() };
         self.state().stops.insert(cell, stop.clone());
         stop
     }
 
-    pub fn holds(&self, cell: Cell) -> u64 {
+    pub fn value_of(&self, cell: Cell) -> u64 {
         self.state().cells.get(&cell).copied().unwrap_or(0)
     }
 
@@ -215,7 +215,7 @@ impl Board {
     }
 
     /// Returns the accesses since this function was last called, in order.
-    pub fn take_log(&self) -> Vec<Logged> {
+    pub fn take_log(&self) -> Vec<LoggedAccess> {
         std::mem::take(&mut self.state().log)
     }
 
@@ -236,7 +236,7 @@ impl Board {
         let stop = self.state().stops.remove(&cell);
         if let Some(stop) = stop {
             stop.reached.wait();
-            stop.go_on.wait();
+            stop.resume.wait();
         }
         let Unit::Hub(hub) = cell.unit() else {
             return self.state().access(strand, address, cell, action);

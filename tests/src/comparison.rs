@@ -219,7 +219,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Repairs all hardware, and returns every unit to service.
-    pub fn mend(&mut self) {
+    pub fn repair_all(&mut self) {
         self.repair();
         for out in self.world.out_of_service.clone() {
             self.return_to_service(node_of(out), out);

@@ -12,7 +12,7 @@ use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Tr
 
 /// Counts what happened in a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
+pub struct Coverage {
     /// The number of calls that returned each status, by status number.
     pub statuses: [u32; 14],
     /// The number of calls made while a transfer was pending.
@@ -23,8 +23,8 @@ pub struct Reached {
 }
 
 /// Takes the steps on the model and on the machine under test. Returns counts of what happened.
-pub fn check(bytes: &[u8]) -> Reached {
-    let mut reached = Reached::default();
+pub fn check(bytes: &[u8]) -> Coverage {
+    let mut reached = Coverage::default();
     // `None` only means that the input has ended, so it is ignored.
     let _ = sequence(&mut Input(bytes), &mut reached);
     reached
@@ -103,7 +103,7 @@ fn world(input: &mut Input<'_>) -> Option<World> {
     Some(World::new(machine, nodes, &disabled, guests).expect("a valid configuration"))
 }
 
-fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
+fn sequence(input: &mut Input<'_>, reached: &mut Coverage) -> Option<()> {
     let world = world(input)?;
     let board = board(&world);
     let mut comparison = Comparison::new(world, &board);
@@ -134,7 +134,7 @@ fn call(
     strand: u16,
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,
-    reached: &mut Reached,
+    reached: &mut Coverage,
 ) -> Option<()> {
     const FILL: u64 = 0x0bad;
     let (trap, registers) = match kind {
@@ -186,7 +186,7 @@ fn step(
     strands: &[u16],
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,
-    reached: &mut Reached,
+    reached: &mut Coverage,
 ) -> Option<()> {
     let guests = comparison.world.guests.len();
     match kind {
@@ -211,8 +211,8 @@ fn step(
                 comparison.return_to_service(node, input.one_of(&out)?);
             }
         }
-        232..=235 => comparison.mend(),
-        236..=241 => break_something(input, comparison, reached)?,
+        232..=235 => comparison.repair_all(),
+        236..=241 => inject_fault(input, comparison, reached)?,
         242..=247 => busy_hub(input, comparison, strands, reached)?,
         // A strand writes its own PIC or PCR without a call.
         248..=251 => {
@@ -229,10 +229,10 @@ fn step(
     Some(())
 }
 
-fn break_something(
+fn inject_fault(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,
-    reached: &mut Reached,
+    reached: &mut Coverage,
 ) -> Option<()> {
     let fault = match input.below(4)? {
         0 => Fault::Always,
@@ -261,7 +261,7 @@ fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,
     strands: &[u16],
-    reached: &mut Reached,
+    reached: &mut Coverage,
 ) -> Option<()> {
     let strand = input.one_of(strands)?;
     let hub = input.below(4)?;

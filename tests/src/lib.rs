@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::thread;
 
 /// Prints a line even if the test passes. The test harness shows what `println!` prints only if the test fails.
-pub fn tell(what: fmt::Arguments<'_>) {
+pub fn print_line(what: fmt::Arguments<'_>) {
     // A test must not fail because standard output is closed.
     let _ = io::stdout().write_all(format!("{what}\n").as_bytes());
 }

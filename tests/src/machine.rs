@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 pub use conform::translated::grant;
 use guest_abi::{HvError, Registers, StrandId};
-use hv_core::trace::{Off, Trace};
-use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
+use hv_core::trace::{NoTrace, Trace};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, TrapOutcome};
 use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, Unit, UnitState};
 
 use crate::board::Board;
@@ -27,9 +27,9 @@ impl Embedder for Console {
     }
 }
 
-pub type Service<'a, T = Off> = PerfCounterService<(&'a Board, &'a Board, T)>;
+pub type Service<'a, T = NoTrace> = PerfCounterService<(&'a Board, &'a Board, T)>;
 
-pub struct MachineUnderTest<'a, T: Trace = Off> {
+pub struct MachineUnderTest<'a, T: Trace = NoTrace> {
     hypervisor: Box<Hypervisor<(Service<'a, T>,), Console, T>>,
     board: &'a Board,
     guest_of: Vec<Option<GuestId>>,
@@ -56,7 +56,7 @@ pub fn strand(number: impl TryInto<usize>) -> StrandId {
 impl<'a> MachineUnderTest<'a> {
     /// Returns a machine whose guests have not negotiated anything.
     pub fn new(board: &'a Board, guests: &[oracle::Guest]) -> Self {
-        Self::with_trace(board, guests, Off)
+        Self::with_trace(board, guests, NoTrace)
     }
 
     /// Returns a machine whose guests have all negotiated version 1.1.
@@ -116,7 +116,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
                 strand.software_trap(number, &mut registers);
                 false
             }
-            Trap::Core => strand.core_trap(&mut registers) != After::Resume,
+            Trap::Core => strand.core_trap(&mut registers) != TrapOutcome::Resume,
         };
         (registers.to_array(), exited)
     }

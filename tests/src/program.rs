@@ -7,35 +7,35 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProgramOutput {
     pub status: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ended {
+impl ProgramOutput {
     /// Asserts that the program succeeded and printed nothing to standard error. Returns its standard output.
-    pub fn well(self) -> String {
+    pub fn assert_success(self) -> String {
         assert_eq!((self.status, &*self.stderr), (0, ""));
         self.stdout
     }
 
-    /// Like [`well`](Self::well), and also asserts that standard output contains each of these parts, in any order.
+    /// Like [`assert_success`](Self::assert_success), and also asserts that standard output contains each of these parts, in any order.
     #[track_caller]
-    pub fn says(self, parts: &[&str]) -> String {
-        let output = self.well();
+    pub fn assert_success_with(self, parts: &[&str]) -> String {
+        let output = self.assert_success();
         contains_all(&output, parts);
         output
     }
 
-    /// Like [`badly`](Self::badly), and also asserts that standard output is empty.
-    pub fn badly_at_once(&self, says: &str) {
-        self.badly(says);
+    /// Like [`assert_failure`](Self::assert_failure), and also asserts that standard output is empty.
+    pub fn assert_failure_without_output(&self, says: &str) {
+        self.assert_failure(says);
         assert_eq!(self.stdout, "", "{says}");
     }
 
     /// Asserts exit status 2 and a single line on standard error that contains `says`.
-    pub fn badly(&self, says: &str) {
+    pub fn assert_failure(&self, says: &str) {
         let Self { status, stderr, .. } = self;
         assert_eq!(*status, 2, "{stderr}");
         assert!(stderr.starts_with("error: ") && stderr.ends_with('\n'), "{stderr}");
@@ -55,7 +55,7 @@ pub fn contains_all(text: &str, parts: &[&str]) {
 /// Asserts that the command `name` of `program` has help with examples. `shown` is what a user types for the program.
 pub fn has_help(program: &str, shown: &str, name: &str) {
     for flag in ["-h", "--help"] {
-        let help = end(command(program, &[name, flag]), b"").well();
+        let help = run_with_input(command(program, &[name, flag]), b"").assert_success();
         let line = format!("  {shown} {name}");
         contains_all(&help, &[&format!("Usage: {shown} {name}"), &line, "Example"]);
         // Without a terminal, the help has the default width.
@@ -66,7 +66,7 @@ pub fn has_help(program: &str, shown: &str, name: &str) {
 
 /// Asserts that the program shows its help when it gets no arguments.
 pub fn shows_help_without_arguments(program: &str, shown: &str) {
-    let ended = end(command(program, &[]), b"");
+    let ended = run_with_input(command(program, &[]), b"");
     assert_eq!((ended.status, &*ended.stdout), (2, ""));
     contains_all(&ended.stderr, &[&format!("Usage: {shown}")]);
 }
@@ -86,9 +86,9 @@ pub fn start(mut command: Command) -> Child {
 
 /// Closes a command's standard input, and waits until the command ends.
 #[must_use]
-pub fn wait(child: Child) -> Ended {
+pub fn wait(child: Child) -> ProgramOutput {
     let output = child.wait_with_output().unwrap();
-    Ended {
+    ProgramOutput {
         status: output.status.code().unwrap(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -97,7 +97,7 @@ pub fn wait(child: Child) -> Ended {
 
 /// Runs a command to its end with this standard input.
 #[must_use]
-pub fn end(command: Command, input: &[u8]) -> Ended {
+pub fn run_with_input(command: Command, input: &[u8]) -> ProgramOutput {
     let mut child = start(command);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
@@ -112,12 +112,12 @@ pub fn end(command: Command, input: &[u8]) -> Ended {
 
 /// A directory for one test, removed after the test.
 #[derive(Debug)]
-pub struct Place(PathBuf);
+pub struct TestDirectory(PathBuf);
 
-impl Place {
+impl TestDirectory {
     /// Creates the directory `name` below `parent`.
     #[must_use]
-    pub fn below(parent: &str, name: &str) -> Self {
+    pub fn new_in(parent: &str, name: &str) -> Self {
         let path = Path::new(parent).join(name);
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
@@ -147,9 +147,9 @@ impl Place {
 
     /// Runs a command in this directory without input. The words of `line` are its arguments.
     #[must_use]
-    pub fn run(&self, mut command: Command, line: &str) -> Ended {
+    pub fn run(&self, mut command: Command, line: &str) -> ProgramOutput {
         command.args(line.split_whitespace()).current_dir(&self.0);
-        end(command, b"")
+        run_with_input(command, b"")
     }
 
     /// Writes a file and returns its path.
@@ -161,7 +161,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -23,7 +23,7 @@ pub fn compare(part: &Part) -> u64 {
             modelled::with(&configuration, |system| digest(part, number, &configuration, system));
         assert_eq!(modelled, Ok(compared), "{}: {configuration}", part.name);
     }
-    crate::tell(format_args!("{}: {cases} cases", part.name));
+    crate::print_line(format_args!("{}: {cases} cases", part.name));
     cases
 }
 
@@ -64,7 +64,7 @@ impl System for Comparison<'_> {
                 let unit = unit_of(unit);
                 self.return_to_service(node_of(unit), unit);
             }
-            Change::Mend => self.mend(),
+            Change::Mend => self.repair_all(),
             Change::Put(cell, value) => self.put(cell_of(cell), value),
         }
     }

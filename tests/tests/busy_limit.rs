@@ -134,7 +134,7 @@ fn a_hub_that_is_never_released() {
     let machine = machine();
     let stop = machine.board().stop_at(Cell::Register(40));
     thread::spawn(|| machine.set(1, 40, 1));
-    stop.reached();
+    stop.wait_until_reached();
     played(machine, &[(64, 77, 9)]);
     // Two refusals of a strand within `1 << 19` ticks count as one, so the hub may go out of service up to `1 << 19` ticks after the limit.
     waits_for_limit(machine, 0, 10, 1 << 19);
@@ -152,7 +152,7 @@ fn an_l2_lock_that_is_never_released() {
     let machine = machine();
     let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
     thread::spawn(|| machine.set(1, 1, 1));
-    stop.reached();
+    stop.wait_until_reached();
     let asks_at = |ticks| {
         machine.board().set_ticks(0, ticks);
         machine.set(0, 1, 1)

@@ -35,12 +35,12 @@ fn asks_at(machine: Shared, ticks: u64) -> u64 {
 fn in_flight(machine: Shared, strand: u16, id: u64) -> (Stop, JoinHandle<()>) {
     let stop = machine.board().stop_at(oracle::Cell::Register(id));
     let call = thread::spawn(move || while machine.set(strand, id, 1) == 9 {});
-    stop.reached();
+    stop.wait_until_reached();
     (stop, call)
 }
 
 fn end((stop, call): (Stop, JoinHandle<()>)) {
-    stop.go_on();
+    stop.resume();
     call.join().unwrap();
 }
 
@@ -64,7 +64,8 @@ fn an_access_ends_at_each_step_of_an_ask() {
                 let first = Rc::clone(&first);
                 move || first.take().into_iter().for_each(end)
             };
-            let (status, within) = steps::before(step, ends.clone(), || asks_at(machine, ticks));
+            let (status, within) =
+                steps::interleave_at(step, ends.clone(), || asks_at(machine, ticks));
             if status == 0 {
                 // The access ended before the strand reached the hub, so the strand was served.
                 continue;
@@ -120,7 +121,7 @@ fn l2_control_that_is_given_back() {
     let held = || {
         let stop = machine.board().stop_at(oracle::Cell::L2 { node: 0, bank: 5 });
         let call = thread::spawn(move || assert_eq!(machine.set(1, 1, 1), 0));
-        stop.reached();
+        stop.wait_until_reached();
         (stop, call)
     };
     let asks_at = |ticks| {

@@ -23,10 +23,10 @@ const NPT: u64 = 1 << 63;
 /// A T5440 with power management. Its strands may idle.
 const ENVIRONMENT: Environment = Environment {
     strands: 256,
-    idles: true,
+    idle_stops_counters: true,
     rate_changes: true,
     cpu_hz: TICK_HZ as u64,
-    poll: SECOND,
+    poll_interval: SECOND,
 };
 
 /// The strands' counters and a timer, which all show the same time.
@@ -215,7 +215,7 @@ fn the_watchdog_measures_stick_by_the_timer() {
         let found = watchdog.frequency().unwrap();
         assert_eq!((found.source, found.reference), (0, 2));
         // The expected frequency is 1 GHz plus 90 parts per million, in millihertz.
-        let bounds = found.frequency.least..=found.frequency.most;
+        let bounds = found.frequency.min..=found.frequency.max;
         assert!(bounds.contains(&1_000_090_000_000), "{bounds:?}");
         if number > 60 {
             // The two readings are at least a minute apart, and each is accurate to 1.6 us.
@@ -236,7 +236,7 @@ fn the_time_of_day_follows_a_clock_of_whole_seconds() {
         before: clock.ticks(),
         day: (EPOCH + hardware.ticks.now() / SECOND) * SECOND,
         after: clock.ticks(),
-        late: SECOND,
+        max_lag: SECOND,
     };
     let mut day = TimeOfDay::new(read());
     let mut last = 0;

@@ -43,11 +43,11 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
             for value in 0..4 {
                 set_fails(Machine::Batoka, &[(broken, fault)], value, |both, board| {
                     for (bank, value) in BANKS.into_iter().enumerate() {
-                        assert_eq!(board.holds(cell(bank)), value, "bank {bank}");
+                        assert_eq!(board.value_of(cell(bank)), value, "bank {bank}");
                     }
                     assert_eq!(both.get(64, 1).regs[..2], [10, 0x1111_0bad]);
                     assert_eq!(both.get(0, 1).regs[..2], [0, 0]);
-                    both.mend();
+                    both.repair_all();
                     assert_eq!(both.get(64, 1).regs[..2], [0, 2]);
                 });
             }
@@ -68,12 +68,12 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
                 let mut expected = BANKS;
                 expected[stuck] = BANKS[stuck] & !(0b11 << 36) | 1 << 36;
                 for (bank, value) in expected.into_iter().enumerate() {
-                    assert_eq!(board.holds(cell(bank)), value, "bank {bank}");
+                    assert_eq!(board.value_of(cell(bank)), value, "bank {bank}");
                 }
-                both.mend();
+                both.repair_all();
                 for (bank, value) in BANKS.into_iter().enumerate() {
                     let cleared = value & !(0b11 << 36);
-                    assert_eq!(board.holds(cell(bank)), cleared, "bank {bank}");
+                    assert_eq!(board.value_of(cell(bank)), cleared, "bank {bank}");
                 }
                 assert_eq!(both.get(64, 1).regs[..2], [0, 0]);
             });
@@ -97,7 +97,7 @@ fn what_a_set_that_faults_has_written_is_never_read() {
                 let answer = machine.get(1, 1);
                 assert!(matches!(answer, (0, 0) | (10, 0x0bad)), "step {step}: {answer:?}");
             };
-            let (status, within) = steps::before(step, reads, || machine.set(0, 1, 3));
+            let (status, within) = steps::interleave_at(step, reads, || machine.set(0, 1, 3));
             assert_eq!(status, 10);
             if !within {
                 assert!(step >= 10, "{step} steps");

@@ -1,7 +1,7 @@
 //! Compares long random sequences of calls, resets, faults and transfers with the reference model.
 //! The seeds are constant, so every run is the same.
 
-use tests::hypercalls::{self, Reached};
+use tests::hypercalls::{self, Coverage};
 use tests::random::Random;
 
 const WORLDS: u64 = 250;
@@ -54,7 +54,7 @@ fn step(random: &mut Random, bytes: &mut Vec<u8>) {
 
 #[test]
 fn random_sequences() {
-    let mut sum = Reached::default();
+    let mut sum = Coverage::default();
     for seed in 0..WORLDS {
         let reached = hypercalls::check(&input(&mut Random(seed)));
         for (sum, calls) in sum.statuses.iter_mut().zip(reached.statuses) {
@@ -64,7 +64,7 @@ fn random_sequences() {
         sum.changes += reached.changes;
         sum.broken += reached.broken;
     }
-    tests::tell(format_args!("random_sequences: {sum:?}"));
+    tests::print_line(format_args!("random_sequences: {sum:?}"));
     assert!(sum.statuses.iter().sum::<u32>() >= 300_000 && sum.pending >= 50_000);
     assert!(sum.changes >= 3_000 && sum.broken >= 800 && sum.statuses[9] >= 500);
     // The sequences must reach each of these statuses often.

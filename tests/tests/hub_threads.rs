@@ -92,8 +92,8 @@ fn hammer(threads: u16, rounds: u64) {
         Action::Write(value) if access.target == common => Some(value),
         _ => None,
     });
-    assert_eq!(last, Some(board.holds(Cell::Register(55))));
-    tests::tell(format_args!("{threads} threads: {done} accesses, {refusals} refusals"));
+    assert_eq!(last, Some(board.value_of(Cell::Register(55))));
+    tests::print_line(format_args!("{threads} threads: {done} accesses, {refusals} refusals"));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_chip_that_is_busy_now_and_then() {
         }
     });
     let log = board.take_log();
-    let done = |access: &&tests::board::Logged| access.1.answer == Answer::Done;
+    let done = |access: &&tests::board::LoggedAccess| access.1.answer == Answer::Done;
     assert_eq!(log.iter().filter(done).count() as u64, 6 * rounds * 2);
     assert!(log.iter().any(|(_, access)| access.answer == Answer::Busy));
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use tests::board::{Board, Logged};
+use tests::board::{Board, LoggedAccess};
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Action, Cell, Grant, Guest, Machine, Target};
 
@@ -19,9 +19,9 @@ fn others(node: usize, bank: usize) -> u64 {
 /// Asserts that no two calls that write PERF_CONFIG on one node overlap, and that each of them gives PERF_CONFIG the same value in all
 /// banks. Also asserts that a call that reads PERF_CONFIG reads bank 0, which writing calls write last. Returns the numbers of writing and
 /// reading calls.
-fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
+fn check_steps(log: &[LoggedAccess], node: usize) -> (usize, usize) {
     let bank = |bank: usize| Target::Address(0xa9_0000_0000 + 0x40 * bank as u64);
-    let mut of_strands = BTreeMap::<usize, Vec<(usize, &Logged)>>::new();
+    let mut of_strands = BTreeMap::<usize, Vec<(usize, &LoggedAccess)>>::new();
     for (place, access) in log.iter().enumerate() {
         of_strands.entry(access.0.index()).or_default().push((place, access));
     }
@@ -95,17 +95,17 @@ fn a_set_is_one_step() {
             gets += own_gets;
         }
     });
-    let (first, second): (Vec<Logged>, Vec<Logged>) =
+    let (first, second): (Vec<LoggedAccess>, Vec<LoggedAccess>) =
         (board.take_log().into_iter()).partition(|(strand, _)| strand.index() < 64);
     let (first, second) = (check_steps(&first, 0), check_steps(&second, 1));
     assert_eq!((first.0 + second.0, first.1 + second.1), (sets, gets));
     let some = ROUNDS as usize * 5 / 6;
     assert!(sets >= some && gets >= some, "{sets} sets, {gets} gets");
     for node in 0..2 {
-        let config = board.holds(Cell::L2 { node, bank: 0 }) & 0b11 << 36;
+        let config = board.value_of(Cell::L2 { node, bank: 0 }) & 0b11 << 36;
         for bank in 0..8 {
             let expected = others(node, bank) | config;
-            assert_eq!(board.holds(Cell::L2 { node, bank }), expected, "bank {bank}");
+            assert_eq!(board.value_of(Cell::L2 { node, bank }), expected, "bank {bank}");
         }
     }
 }

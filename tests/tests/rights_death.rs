@@ -29,7 +29,7 @@ fn dies(
 ) {
     let stop = machine.board().stop_at(cell);
     thread::spawn(move || call(machine));
-    stop.reached();
+    stop.wait_until_reached();
 }
 
 #[test]
@@ -91,10 +91,10 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.set(3, 1, 2);
         });
         tell.recv().unwrap();
-        reading.reached();
+        reading.wait_until_reached();
         let writing = machine.board().stop_at(cell);
-        reading.go_on();
-        writing.reached();
+        reading.resume();
+        writing.wait_until_reached();
 
         assert_eq!(machine.set(0, 1, 3), 9, "the lock is taken");
         assert_eq!(machine.get(0, 1), (0, 1), "a get takes no lock");
@@ -111,7 +111,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         assert_eq!(machine.get(0, 1), (0, 0));
         for bank in 0..8 {
             let cell = Cell::L2 { node: 0, bank };
-            assert_eq!(machine.board().holds(cell), 0x40 + bank as u64);
+            assert_eq!(machine.board().value_of(cell), 0x40 + bank as u64);
         }
     }
 }
@@ -123,11 +123,11 @@ fn a_strand_that_lives_keeps_l2_control() {
     let stop = machine.board().stop_at(Cell::L2 { node: 0, bank: 3 });
     thread::scope(|scope| {
         let call = scope.spawn(|| machine.set(0, 1, 2));
-        stop.reached();
+        stop.wait_until_reached();
         machine.strand_died(65, 1);
         let in_service = machine.unit(Unit::L2(Node::Node0)).in_service;
         let meanwhile = machine.set(3, 1, 1);
-        stop.go_on();
+        stop.resume();
         assert_eq!(call.join().unwrap(), 0);
         assert!(in_service);
         assert_eq!(meanwhile, 9, "the strand is still in its call");
@@ -201,8 +201,8 @@ fn the_strand_that_scrubs_dies() {
     machine.acknowledge(64);
     let stop = machine.board().stop_at(Cell::Register(60));
     thread::spawn(move || machine.acknowledge(0));
-    stop.reached();
-    assert_eq!(machine.board().holds(Cell::Register(59)), 0);
+    stop.wait_until_reached();
+    assert_eq!(machine.board().value_of(Cell::Register(59)), 0);
     // The dead strand had acknowledged, but had not finished scrubbing.
     assert_eq!(machine.awaited(), Some([].into()));
     assert_eq!(machine.get(1, 2).0, 10);

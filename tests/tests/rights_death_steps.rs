@@ -159,7 +159,7 @@ fn at_each_step(
 fn the_operator_dies(change: &Change) {
     let steps = at_each_step(change, |_| {}, OPERATOR, |machine| (change.begin)(machine, OPERATOR));
     assert!(steps > 50, "{steps} steps");
-    tests::tell(format_args!("{steps} steps"));
+    tests::print_line(format_args!("{steps} steps"));
 }
 
 /// The operator begins the change. The loser dies at each step of its acknowledgement and its scrub. There are more than 300 steps.
@@ -167,7 +167,7 @@ fn the_loser_dies(change: &Change) {
     let begin = |machine: &MachineUnderTest| (change.begin)(machine, OPERATOR);
     let steps = at_each_step(change, begin, LOSER, |machine| assert!(machine.acknowledge(LOSER)));
     assert!(steps > 300, "{steps} steps");
-    tests::tell(format_args!("{steps} steps"));
+    tests::print_line(format_args!("{steps} steps"));
 }
 
 #[test]
@@ -218,5 +218,5 @@ fn two_strands_die() {
         first += 1;
     }
     assert!(pairs > 1_000, "{pairs} pairs");
-    tests::tell(format_args!("{pairs} pairs of steps"));
+    tests::print_line(format_args!("{pairs} pairs of steps"));
 }

@@ -29,20 +29,20 @@ fn a_call_in_flight_is_waited_for() {
         let stop = board.stop_at(cell);
         thread::scope(|scope| {
             let call = scope.spawn(|| machine.set(0, id, 3));
-            stop.reached();
+            stop.wait_until_reached();
             assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
             assert!(machine.acknowledge(1) && machine.acknowledge(64));
             // While strand 0 is in a call, it takes no cross-call.
             assert_eq!(machine.awaited(), Some([0].into()));
             assert_eq!(machine.get(1, id).0, 10);
             assert_eq!(machine.get(2, id).0, 10, "PerfReg {id}");
-            stop.go_on();
+            stop.resume();
             assert_eq!(call.join().unwrap(), 0, "the call began before the transfer");
         });
-        assert_ne!(board.holds(cell), 0);
+        assert_ne!(board.value_of(cell), 0);
         assert_eq!(machine.get(2, id).0, 10, "PerfReg {id}");
         machine.complete_transfer();
-        assert_eq!(board.holds(cell), 0);
+        assert_eq!(board.value_of(cell), 0);
         assert_eq!(machine.get(2, id), (0, 0));
     }
 }
@@ -113,7 +113,7 @@ fn a_strand_that_is_asked_to_scrub_finds_the_lock_free() {
         assert_eq!(machine.awaited(), None);
         assert_eq!(machine.service().held(guest_id(holder)), grant(GLOBAL));
         for node in [0, 1] {
-            assert_eq!(board.holds(Cell::L2 { node, bank: 3 }), 0, "node {node}");
+            assert_eq!(board.value_of(Cell::L2 { node, bank: 3 }), 0, "node {node}");
         }
     }
 }

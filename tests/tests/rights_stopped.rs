@@ -19,61 +19,61 @@ const STRAND: Grant = Grant::STRAND;
 
 /// The point where a strand stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum At {
+enum StopPoint {
     /// The strand stops before it records the event with this number.
     Event(u16),
     /// The strand stops before it sends a cross-call to this strand.
     CrossCall(u16),
 }
 
-const REVOKED: At = At::Event(16);
-const HELD: At = At::Event(17);
-const CHANGE_PENDING: At = At::Event(18);
-const CHANGE_COMPLETE: At = At::Event(19);
+const REVOKED: StopPoint = StopPoint::Event(16);
+const HELD: StopPoint = StopPoint::Event(17);
+const CHANGE_PENDING: StopPoint = StopPoint::Event(18);
+const CHANGE_COMPLETE: StopPoint = StopPoint::Event(19);
 
 /// The channels of a strand that stops. The first tells the test that the strand has stopped, and the second tells the strand to continue.
-type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
+type Channels = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 /// Stops strands, and stores the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
     /// The channels of strands that are to stop. The key is the point at which a strand stops and, if the caller knows it, the strand's
     /// number.
-    wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
-    recorded: Mutex<Vec<At>>,
+    wanted: Mutex<BTreeMap<(StopPoint, Option<u16>), Channels>>,
+    recorded: Mutex<Vec<StopPoint>>,
 }
 
 /// The test's end of the channels to a strand that is to stop.
 struct Stopped {
     reached: mpsc::Receiver<()>,
-    go_on: mpsc::Sender<()>,
+    resume: mpsc::Sender<()>,
 }
 
 impl Stopped {
-    fn reached(&self) {
+    fn wait_until_reached(&self) {
         self.reached.recv().expect("a strand that stops");
     }
 
-    fn go_on(self) {
-        self.go_on.send(()).expect("a strand that waits");
+    fn resume(self) {
+        self.resume.send(()).expect("a strand that waits");
     }
 
     /// Waits until the strand stops, and never lets it continue.
-    fn dies(self) {
-        self.reached();
+    fn kill(self) {
+        self.wait_until_reached();
         std::mem::forget(self);
     }
 }
 
 impl Stops {
     /// Stops the strand when it next reaches `at`.
-    fn stop(&self, at: At, on: Option<u16>) -> Stopped {
-        let ((tell, reached), (go_on, told)) = (mpsc::channel(), mpsc::channel());
+    fn stop(&self, at: StopPoint, on: Option<u16>) -> Stopped {
+        let ((tell, reached), (resume, told)) = (mpsc::channel(), mpsc::channel());
         self.wanted.lock().unwrap().insert((at, on), (tell, told));
-        Stopped { reached, go_on }
+        Stopped { reached, resume }
     }
 
-    fn pass(&self, at: At, on: Option<u16>) {
+    fn pass(&self, at: StopPoint, on: Option<u16>) {
         let wanted = self.wanted.lock().unwrap().remove(&(at, on));
         if let Some((tell, told)) = wanted {
             tell.send(()).unwrap();
@@ -82,7 +82,7 @@ impl Stops {
     }
 
     /// Returns the events of these kinds, in order.
-    fn recorded(&self, kinds: &[At]) -> Vec<At> {
+    fn recorded(&self, kinds: &[StopPoint]) -> Vec<StopPoint> {
         let recorded = self.recorded.lock().unwrap();
         let of_these = recorded.iter().filter(|at| kinds.contains(at));
         of_these.copied().collect()
@@ -101,7 +101,7 @@ impl Trace for &'static Stops {
     }
 
     fn record<E: TraceEvent>(&self, on: StrandId, _: u64, _: E) {
-        let at = At::Event(E::ID);
+        let at = StopPoint::Event(E::ID);
         self.pass(at, Some(on.number().into()));
         self.recorded.lock().unwrap().push(at);
     }
@@ -113,7 +113,9 @@ type System = &'static MachineUnderTest<'static, &'static Stops>;
 fn system(guests: &[Guest]) -> (System, &'static Stops) {
     let stops = leak(Stops::default());
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
-    board.before_cross_calls(|strand| stops.pass(At::CrossCall(strand.number().into()), None));
+    board.before_cross_calls(|strand| {
+        stops.pass(StopPoint::CrossCall(strand.number().into()), None)
+    });
     let system = leak(MachineUnderTest::with_trace(board, guests, stops));
     system.all_negotiate(guests);
     (system, stops)
@@ -131,10 +133,10 @@ fn a_guest_in_reset_gets_no_rights_back_before_they_are_scrubbed() {
     assert_eq!(system.set(1, 2, 0x21), 0);
     let at_guest_0 = stops.stop(HELD, Some(9));
     let operator = reconfigure(system, [STRAND, GLOBAL]);
-    at_guest_0.reached();
+    at_guest_0.wait_until_reached();
     system.begin_reset_on(strand(10), 1);
     assert_eq!(system.service().held(guest_id(1)), grant(NONE));
-    at_guest_0.go_on();
+    at_guest_0.resume();
     operator.join().unwrap();
     assert_eq!(stops.recorded(&[HELD]).len(), 1, "guest 0 alone");
     assert_eq!(system.negotiate(1, 1, 1), 0);
@@ -152,7 +154,7 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
     system.board().put_pic(0, 77);
     let in_reset = stops.stop(REVOKED, Some(9));
     thread::spawn(move || system.begin_reset_on(strand(9), 0));
-    in_reset.dies();
+    in_reset.kill();
     system.strand_died(10, 9);
     assert!(system.acknowledge(0));
     system.complete_transfer();
@@ -166,20 +168,20 @@ fn a_reset_whose_strand_dies_scrubs_all_the_same() {
 #[test]
 fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 3], GLOBAL), Guest::new([1], NONE)]);
-    let about_to_call = stops.stop(At::CrossCall(0), None);
+    let about_to_call = stops.stop(StopPoint::CrossCall(0), None);
     thread::spawn(|| system.strand_died(9, 0));
-    about_to_call.dies();
+    about_to_call.kill();
     system.strand_died(10, 9);
     assert!(system.acknowledge(0));
     // The next transfer waits for strand 0.
     let access = system.board().stop_at(Cell::Register(2));
     let call = thread::spawn(|| assert_eq!(system.set(0, 2, 0x33), 0));
-    access.reached();
+    access.wait_until_reached();
     assert_eq!(system.reconfigure_on(strand(10), &[NONE, GLOBAL]), Ok(()));
     assert!(system.acknowledge(3));
     assert_eq!(system.awaited(), Some([0].into()));
     assert_eq!(system.get(1, 2).0, 10);
-    access.go_on();
+    access.resume();
     call.join().unwrap();
     system.complete_transfer();
     assert_eq!(system.get(1, 2), (0, 0));
@@ -190,9 +192,9 @@ fn a_strand_that_comes_back_gets_its_cross_call_though_the_sender_died() {
 fn awaited_strands_get_their_cross_calls_though_the_sender_died() {
     let (system, stops) = system(&[Guest::new([0, 64], GLOBAL), Guest::new([1], NONE)]);
     assert_eq!(system.set(0, 2, 0x21), 0);
-    let about_to_call = stops.stop(At::CrossCall(0), None);
+    let about_to_call = stops.stop(StopPoint::CrossCall(0), None);
     reconfigure(system, [NONE, GLOBAL]);
-    about_to_call.dies();
+    about_to_call.kill();
     assert!(system.board().cross_calls().is_empty() && system.awaited().is_some());
     system.strand_died(10, 9);
     assert!(system.acknowledge(0) && system.acknowledge(64));
@@ -206,9 +208,9 @@ fn the_end_of_a_transfer_is_recorded_last() {
     let (system, stops) = system(&[Guest::new([0], GLOBAL), Guest::new([1], NONE)]);
     let pending = stops.stop(CHANGE_PENDING, Some(9));
     let operator = reconfigure(system, [NONE, GLOBAL]);
-    pending.reached();
+    pending.wait_until_reached();
     system.complete_transfer();
-    pending.go_on();
+    pending.resume();
     operator.join().unwrap();
     let of_transfer = [CHANGE_PENDING, CHANGE_COMPLETE];
     assert_eq!(stops.recorded(&of_transfer), of_transfer);

@@ -19,9 +19,9 @@ const ROUNDS: usize = tests::rounds(150) as usize;
 const OPERATOR: u16 = 63;
 
 /// Ends the guests' threads when it is dropped, even if the operator's part of the test fails.
-struct Over<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -80,7 +80,7 @@ fn nobody_reads_what_another_guest_has_written() {
                 thread::yield_now();
             }
         };
-        let over = Over(&done);
+        let over = SetOnDrop(&done);
         for round in 0..ROUNDS {
             let holder = round / 2 % 2;
             // While another strand works on the transfer, the operator tries again, because the host may have paused that strand's thread.
@@ -112,5 +112,5 @@ fn nobody_reads_what_another_guest_has_written() {
     }
     assert!(board.cells().contains_key(&Cell::L2 { node: 1, bank: 7 }));
     assert!(board.pcrs().values().all(|pcr| *pcr == 0));
-    tests::tell(format_args!("{ROUNDS} transfers; reads that were served: {seen:?}"));
+    tests::print_line(format_args!("{ROUNDS} transfers; reads that were served: {seen:?}"));
 }

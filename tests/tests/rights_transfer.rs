@@ -101,8 +101,8 @@ fn global_goes_from_one_guest_to_another() {
     // Strand 64 acknowledges last. It scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
     assert!(machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([0].into()));
-    assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
-    assert_eq!(board.holds(Cell::L2 { node: 1, bank: 7 }), OTHER_BITS);
+    assert_eq!(board.value_of(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
+    assert_eq!(board.value_of(Cell::L2 { node: 1, bank: 7 }), OTHER_BITS);
     has_no_global(&machine, 1);
     assert!(machine.acknowledge(0));
     assert_eq!(machine.awaited(), None);
@@ -242,7 +242,7 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         let state = machine.unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 1);
         assert_eq!(machine.get(65, id), (10, 0x0bad));
-        assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
+        assert_ne!(board.value_of(cell) & !OTHER_BITS, 0);
 
         // The broken unit does not return to service before it is scrubbed.
         let error = machine.return_to_service(64, unit);
@@ -294,7 +294,7 @@ fn a_unit_that_was_out_of_service_is_scrubbed_when_it_returns() {
             }
             machine.complete_transfer();
             if !returns_while_pending {
-                assert_eq!(board.holds(cell), before[&cell], "the unit was accessed");
+                assert_eq!(board.value_of(cell), before[&cell], "the unit was accessed");
                 assert_eq!(machine.get(65, id), (10, 0x0bad));
                 assert_eq!(machine.return_to_service(on, unit), Ok(()));
             }

@@ -28,13 +28,13 @@ fn half_scrubbed<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnder
     let stop = board.stop_at(Cell::Register(39));
     thread::scope(|scope| {
         let scrubs = scope.spawn(|| machine.acknowledge(0));
-        stop.reached();
+        stop.wait_until_reached();
         happens(board);
-        stop.go_on();
+        stop.resume();
         assert!(scrubs.join().unwrap());
     });
-    assert_eq!(board.holds(Cell::Register(38)), 0);
-    assert_ne!(board.holds(Cell::Register(40)), 0);
+    assert_eq!(board.value_of(Cell::Register(38)), 0);
+    assert_ne!(board.value_of(Cell::Register(40)), 0);
     machine
 }
 
@@ -43,7 +43,7 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     let board = &board();
     let machine = half_scrubbed(board, |board| board.set_hub(1, HubCondition::Busy));
     // ZAM2 and ZAM3 have already been scrubbed.
-    assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
+    assert!((54..90).all(|id| board.value_of(Cell::Register(id)) == 0));
     assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);
     // Register 36 has already been scrubbed, and no guest can write it now. The value survives only if a later scrub continues after this

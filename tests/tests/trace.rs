@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use guest_abi::{Clock, Hub, Registers};
 use hv_core::sync::steps;
 use hv_core::trace::{
-    Clock27, Clock64, GuestReset, HypervisorEvent, Mode, Next, Reader, Ring, SetVersion,
+    Clock27, Clock64, GuestReset, HypervisorEvent, Mode, RingItem, Reader, Ring, SetVersion,
     Trace as _, Tracer,
 };
 use hv_core::{Caller, Context as _, Frame, Negotiated, NegotiatedVersion, Service as _};
@@ -22,12 +22,12 @@ use tests::random::Random;
 
 /// A clock that advances by `step` at each read.
 #[derive(Debug, Default)]
-struct Steps {
+struct StepClock {
     now: AtomicU64,
     step: AtomicU64,
 }
 
-impl Clock for Steps {
+impl Clock for StepClock {
     fn ticks(&self) -> u64 {
         let step = self.step.load(Ordering::Relaxed);
         self.now.fetch_add(step, Ordering::Relaxed)
@@ -37,7 +37,7 @@ impl Clock for Steps {
 const PACKETS: usize = 2;
 const WORDS: usize = 2039;
 
-type Trace = &'static Tracer<'static, Steps, Clock27, PACKETS, WORDS>;
+type Trace = &'static Tracer<'static, StepClock, Clock27, PACKETS, WORDS>;
 
 /// A one-node T5440. Guest 0 has strands 0 and 1, and every right. Guest 1 has strand 2 and the right `strand`. The operator has strand 4.
 struct Traced {
@@ -51,7 +51,8 @@ const OPERATOR: usize = 4;
 impl Traced {
     fn new(on: bool) -> Self {
         let rings = leak(Vec::from_iter((0..5).map(|_| Ring::new(Mode::Discard))));
-        let tracer: Trace = leak(Tracer::new(Steps { step: 5.into(), ..Steps::default() }, rings));
+        let tracer: Trace =
+            leak(Tracer::new(StepClock { step: 5.into(), ..StepClock::default() }, rings));
         tracer.set_on(on);
         let board = leak(Board::new(Machine::Batoka, 1, &[]));
         let guests = [Guest::new([0, 1], Grant::GLOBAL_HTSTRAND), Guest::new([2], Grant::STRAND)];
@@ -59,7 +60,7 @@ impl Traced {
         Self { machine, tracer, rings }
     }
 
-    fn turn(&self, on: bool) {
+    fn set_on(&self, on: bool) {
         self.tracer.set_on(on);
         self.machine.service().trace_turned();
     }
@@ -84,7 +85,7 @@ impl Log {
         let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
         let mut events = Vec::new();
         while let Some(next) = self.0.next(words) {
-            let Next::Event(event) = next else { panic!("{next:?}") };
+            let RingItem::Event(event) = next else { panic!("{next:?}") };
             let hypervisor = HypervisorEvent::decode(event.id, event.payload).map(Seen::Hypervisor);
             let service = ServiceEvent::decode(event.id, event.payload).map(Seen::Service);
             events.push(hypervisor.or(service).expect("a known event"));
@@ -136,7 +137,7 @@ fn calls() {
     machine.get(0, 2);
     assert_eq!(logs[0].events(), []);
 
-    traced.turn(true);
+    traced.set_on(true);
     machine.negotiate(2, 1, 1);
     let set_version = SetVersion {
         status: 0,
@@ -173,7 +174,7 @@ fn calls() {
     let refused = SetRefused { status: 10, guest: 1, strand: 2, duration: 5, perfreg: 0, value: 8 };
     assert_eq!(logs[2].events(), seen([ServiceEvent::SetRefused(refused)]));
 
-    traced.turn(false);
+    traced.set_on(false);
     machine.get(0, 2);
     machine.get(0, 90);
     machine.negotiate(0, 1, 1);
@@ -183,7 +184,7 @@ fn calls() {
 /// If the duration of a call does not fit in 32 bits of ticks, the maximum is recorded.
 #[test]
 fn calls_of_any_duration() {
-    let clock: &Steps = leak(Steps::default());
+    let clock: &StepClock = leak(StepClock::default());
     let rings: &[Ring<Clock64, PACKETS, WORDS>] = leak([Ring::new(Mode::Discard)]);
     let tracer: &Tracer<'_, _, _, PACKETS, WORDS> = leak(Tracer::new(clock, rings));
     tracer.set_on(true);
@@ -206,7 +207,7 @@ fn calls_of_any_duration() {
         clock.step.store(ticks, Ordering::Relaxed);
         let ended = clock.now.load(Ordering::Relaxed) + ticks;
         assert_eq!(machine.get(0, 2), (0, 0));
-        let Some(Next::Event(event)) = reader.next(words) else {
+        let Some(RingItem::Event(event)) = reader.next(words) else {
             panic!("a call of {ticks} ticks is not recorded")
         };
         let get = Get { perfreg: 2, duration, ..Get::default() };
@@ -311,8 +312,8 @@ fn recording_changes_nothing() {
     let (mut expected, mut recorded) = (0, 0);
     for step in 0..20_000 {
         match step % 1000 {
-            500 => traced.turn(true),
-            0 => traced.turn(false),
+            500 => traced.set_on(true),
+            0 => traced.set_on(false),
             _ => {}
         }
         let strand = random.one_of(&[0, 1, 2]);
@@ -357,7 +358,8 @@ fn two_strands_turn_the_tracer() {
         for step in 0.. {
             let traced = leak(Traced::new(!on));
             assert_eq!(traced.machine.negotiate(0, 1, 1), 0);
-            let (_, within) = steps::before(step, move || traced.turn(!on), || traced.turn(on));
+            let (_, within) =
+                steps::interleave_at(step, move || traced.set_on(!on), || traced.set_on(on));
             if !within {
                 assert!(step > 10, "{step} steps");
                 break;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::exit::CANNOT;
+use crate::exit::FAILURE_STATUS;
 use crate::interrupt;
 use crate::say::say;
 
@@ -27,7 +27,7 @@ pub(crate) fn allow(bytes: u64) {
 /// Watches this process's memory from now on. If the memory exceeds `budget` MB, ends the process
 /// with a one-line error and the exit status for bad input. On systems other than Linux, sets no
 /// limit, because this tool cannot tell how much memory a process takes there.
-pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
+pub(crate) fn enforce(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());
     }
@@ -40,7 +40,7 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
                         "error: the command takes more than {} MB of memory; --memory-limit allows more",
                         most / MB
                     ));
-                    CANNOT.into()
+                    FAILURE_STATUS.into()
                 });
             }
             thread::sleep(PAUSE);

@@ -15,7 +15,7 @@ use crate::numbers::counted_plainly;
 use crate::table::{self, Table, WIDTH, cut, wrap};
 
 /// Figures that appear in the table only if the user names them.
-const SELDOM: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls"];
+const OMITTED_BY_DEFAULT: [&str; 5] = ["instructions", "local", "remote", "c2c", "hypercalls"];
 
 const JSON: &str = ".json";
 
@@ -105,7 +105,7 @@ struct Column {
 }
 
 /// Several runs in comparison: their settings and their figures.
-pub(crate) struct Compared {
+pub(crate) struct RunComparison {
     names: Vec<String>,
     /// The name of the run that changes are relative to.
     base: String,
@@ -135,7 +135,7 @@ impl Shared {
     }
 }
 
-impl Compared {
+impl RunComparison {
     /// Compares the runs. `asked` names the figures to show. If `asked` is empty, the table shows the usual figures that differ between the
     /// runs. `base` is the index of the run that changes are relative to.
     pub(crate) fn new(runs: Runs, asked: &[String], base: usize) -> anyhow::Result<Self> {
@@ -161,7 +161,7 @@ impl Compared {
         }
         if asked.is_empty() {
             for (place, name) in figures.names.iter().enumerate() {
-                if SELDOM.contains(&&**name) {
+                if OMITTED_BY_DEFAULT.contains(&&**name) {
                     continue;
                 }
                 match figures.get(0, place) {
@@ -232,7 +232,7 @@ impl Compared {
     }
 
     /// Returns the position that each row has when the rows are sorted by a column.
-    pub(crate) fn places(&self, column: usize) -> Vec<usize> {
+    pub(crate) fn ranks(&self, column: usize) -> Vec<usize> {
         let mut sorted: Vec<usize> = (0..self.order.len()).collect();
         sorted.sort_by(|one, other| self.compare(column, self.order[*one], self.order[*other]));
         let mut places = vec![0; sorted.len()];
@@ -317,7 +317,7 @@ impl Compared {
     }
 
     /// Returns sentences about what the table shows, without full stops.
-    pub(crate) fn about(&self) -> [String; 2] {
+    pub(crate) fn description(&self) -> [String; 2] {
         let first = match self.names.len() {
             1 => "1 run".to_owned(),
             number => {
@@ -333,7 +333,7 @@ impl Compared {
 
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        for line in self.about().iter().flat_map(|about| wrap(about, WIDTH)) {
+        for line in self.description().iter().flat_map(|about| wrap(about, WIDTH)) {
             let _ = writeln!(text, "{line}");
         }
         text + "\n" + &table::text(&self.rounded())
@@ -349,7 +349,7 @@ fn percent(change: Option<f64>) -> String {
     }
 }
 
-impl Serialize for Compared {
+impl Serialize for RunComparison {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Row<'a> {

@@ -10,13 +10,13 @@ use crate::output;
 use crate::say::say;
 
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
-pub(crate) const CANNOT: u8 = 2;
+pub(crate) const FAILURE_STATUS: u8 = 2;
 
 /// Parses the arguments, and calls `run` with the result. Returns the exit status: 0 for success, 1 for a [`Mismatch`], 130 after an
 /// interrupt, and 2 for any other error. A program must call this function before anything else, because it also sets up the handling of
 /// interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
-    if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
+    if let Err(error) = interrupt::install_handlers(output::remove_incomplete) {
         return failure(&error.into());
     }
     match Arguments::try_parse().map(run) {
@@ -38,7 +38,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         say(format_args!("error: {error:#}; nothing was written"));
-        return ExitCode::from(CANNOT);
+        return ExitCode::from(FAILURE_STATUS);
     }
     say(format_args!("error: {error:#}"));
     if error.is::<Mismatch>() {
@@ -46,7 +46,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     } else if error.is::<Interrupted>() {
         ExitCode::from(interrupt::EXIT_STATUS as u8)
     } else {
-        ExitCode::from(CANNOT)
+        ExitCode::from(FAILURE_STATUS)
     }
 }
 
@@ -59,7 +59,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     if matches!(error.kind(), clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand) {
         let _ = error.print();
-        return ExitCode::from(CANNOT);
+        return ExitCode::from(FAILURE_STATUS);
     }
     let text = error.render().to_string();
     let lines = text
@@ -69,7 +69,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .collect::<Vec<_>>();
     say(lines.join(" ").replace(" tip: ", "; tip: "));
-    ExitCode::from(CANNOT)
+    ExitCode::from(FAILURE_STATUS)
 }
 
 /// The error of a command that did its work and found a defect. The exit status is then 1.

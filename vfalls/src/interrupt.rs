@@ -18,7 +18,8 @@ const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
 /// `true` if the signal handler itself ends the process; `false` if a thread cleans up first, and
 /// then ends the process.
-static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+static EXIT_IN_HANDLER: LazyLock<Arc<AtomicBool>> =
+    LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static BEFORE_END: OnceLock<fn()> = OnceLock::new();
@@ -31,14 +32,15 @@ static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 ///
 /// `clean_up` is called when a thread ends the process early. The function must remove incomplete
 /// files, and then call its argument, which ends the process.
-pub fn end_at_once(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
+pub fn install_handlers(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
     let _ = CLEAN_UP.set(clean_up);
     // `signal_hook` installs a handler before it registers the action. A signal that arrives
     // between these steps would be lost, so signals are blocked meanwhile.
     let signals = SIGNALS.map(Signal::try_from).into_iter();
     let before = signals.collect::<Result<SigSet, _>>()?.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     SIGNALS.into_iter().try_for_each(|signal| {
-        flag::register_conditional_shutdown(signal, EXIT_STATUS, Arc::clone(&AT_ONCE)).map(drop)
+        flag::register_conditional_shutdown(signal, EXIT_STATUS, Arc::clone(&EXIT_IN_HANDLER))
+            .map(drop)
     })?;
     Ok(before.thread_set_mask()?)
 }
@@ -48,7 +50,7 @@ pub fn clean_up() -> anyhow::Result<()> {
     let start = || -> io::Result<()> {
         let mut signals = Signals::new(SIGNALS)?;
         // From here on, a thread handles signals.
-        AT_ONCE.store(false, Ordering::SeqCst);
+        EXIT_IN_HANDLER.store(false, Ordering::SeqCst);
         thread::Builder::new().spawn(move || signals.forever().for_each(|_| interrupt())).map(drop)
     };
     let started = THREAD.get_or_init(|| start().map_err(|error| error.to_string()));

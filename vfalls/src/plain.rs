@@ -9,8 +9,8 @@ use simulator::text;
 
 /// Returns buffered standard output for text. The text is written when the buffer is full, when it
 /// is [flushed](Write::flush), and when it is dropped.
-pub fn stdout() -> BufWriter<Plain<Stdout>> {
-    BufWriter::new(Plain::new(io::stdout()))
+pub fn stdout() -> BufWriter<EscapingWriter<Stdout>> {
+    BufWriter::new(EscapingWriter::new(io::stdout()))
 }
 
 /// Returns standard output without escaping, for a guest's console and for a view that draws a
@@ -30,20 +30,20 @@ pub(crate) fn is_terminal() -> bool {
 }
 
 /// Writes UTF-8 text with control characters escaped, [line by line](text::lines).
-pub struct Plain<W> {
+pub struct EscapingWriter<W> {
     output: W,
     /// The first bytes of a character that the latest write left incomplete. The next write
     /// contains the rest.
     begun: Vec<u8>,
 }
 
-impl<W: Write> Plain<W> {
+impl<W: Write> EscapingWriter<W> {
     pub(crate) const fn new(output: W) -> Self {
         Self { output, begun: Vec::new() }
     }
 }
 
-impl<W: Write> Write for Plain<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut all = std::mem::take(&mut self.begun);
         all.extend_from_slice(bytes);
@@ -73,12 +73,12 @@ mod tests {
     fn characters_are_escaped_wherever_a_write_ends() {
         let text = "a\u{e4}\u{1b}[1m\n\u{202e}\u{1f600}".as_bytes();
         for size in 1..=text.len() {
-            let mut plain = Plain::new(Vec::new());
+            let mut plain = EscapingWriter::new(Vec::new());
             text.chunks(size).for_each(|part| plain.write_all(part).unwrap());
             let written = String::from_utf8(plain.output).unwrap();
             assert_eq!(written, "a\u{e4}\\u{1b}[1m\n\\u{202e}\u{1f600}", "{size}");
         }
-        let mut plain = Plain::new(Vec::new());
+        let mut plain = EscapingWriter::new(Vec::new());
         plain.write_all(b"\xff\xe2\x28b\xe2").unwrap();
         assert_eq!(plain.output, "\u{fffd}\u{fffd}(b".as_bytes());
     }

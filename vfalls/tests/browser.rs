@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use simulator::recording::bundled;
 use simulator::replay::{Selection, Setup};
 use simulator::run::Run;
-use tests::program::Place;
+use tests::program::TestDirectory;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
@@ -98,7 +98,7 @@ const WRITE: &str = r#"
 
 /// Opens a page that is `width` pixels wide, and runs a script at the page's end. Returns the value that the script wrote. The page is in a
 /// frame of this width, because a browser window is at least 500 pixels wide.
-fn open(place: &Place, page: &str, script: &str, width: u32, dark: bool) -> Value {
+fn open(place: &TestDirectory, page: &str, script: &str, width: u32, dark: bool) -> Value {
     let page = page.replace("</body>", &format!("<script>{WRITE}{script}</script></body>"));
     let page = page.replace('&', "&amp;").replace('"', "&quot;");
     let frame = format!(
@@ -147,7 +147,7 @@ const SORTS: &str = r#"
 #[test]
 #[ignore = "needs a browser"]
 fn a_browser_sorts_runs() {
-    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "runs-in-browser");
+    let place = TestDirectory::new_in(env!("CARGO_TARGET_TMPDIR"), "runs-in-browser");
     let report = include_str!("commands/report.json");
     for (name, placement, cycles) in
         [("a", "spread", "80"), ("b", "pack", "9"), ("c", "pack", "1000")]
@@ -183,7 +183,7 @@ fn numbers(value: &Value) -> Vec<u64> {
 }
 
 /// Shows a page with the probe, and checks the properties that every page must have. Returns the probe's JSON.
-fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
+fn legible(place: &TestDirectory, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
     let shown = open(place, page, PROBE, width, dark);
@@ -254,7 +254,7 @@ fn without_gaps(shown: &Value, width: u32) {
 #[test]
 #[ignore = "needs a browser"]
 fn a_browser_shows_the_numbers_of_the_report() {
-    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "page-in-browser");
+    let place = TestDirectory::new_in(env!("CARGO_TARGET_TMPDIR"), "page-in-browser");
     let run = run();
     let report = serde_json::to_value(&run).unwrap();
     let page = Page::new(&run).unwrap();
@@ -320,7 +320,7 @@ fn run_of(threads: u64) -> Run {
 #[test]
 #[ignore = "needs a browser"]
 fn few_threads_are_bars_and_many_are_a_table() {
-    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "page-of-threads");
+    let place = TestDirectory::new_in(env!("CARGO_TARGET_TMPDIR"), "page-of-threads");
     let few = Page::new(&run_of(8)).unwrap().html();
     let many = Page::new(&run_of(201)).unwrap().html();
     for width in [400, 1280, 1600] {

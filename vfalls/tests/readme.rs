@@ -5,7 +5,7 @@ use std::env;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use tests::program::Place;
+use tests::program::TestDirectory;
 use trycmd::TestCases;
 
 #[test]
@@ -13,7 +13,7 @@ use trycmd::TestCases;
 fn blocks_show_what_their_commands_print() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     // The commands run in a directory of their own, because they write files. A link leads to the project's files that they read.
-    let place = Place::below(env!("CARGO_TARGET_TMPDIR"), "readme");
+    let place = TestDirectory::new_in(env!("CARGO_TARGET_TMPDIR"), "readme");
     symlink(root.join("simulator"), place.path().join("simulator")).unwrap();
     env::set_current_dir(place.path()).unwrap();
     TestCases::new()

@@ -18,13 +18,13 @@ pub struct Budget {
     /// UltraSPARC T2, assembled and executed in the same way.
     pub others: Option<u64>,
     /// The maximum number of instructions. A larger number is a defect.
-    pub reach: u64,
-    /// The number of instructions to aim for, at most `reach`.
+    pub limit: u64,
+    /// The number of instructions to aim for, at most `limit`.
     pub aim: u64,
 }
 
-const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) -> Budget {
-    Budget { name, others, reach, aim }
+const fn row(name: &'static str, others: Option<u64>, [limit, aim]: [u64; 2]) -> Budget {
+    Budget { name, others, limit, aim }
 }
 
 /// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. A row that is named after a
@@ -117,21 +117,25 @@ pub struct Budgets {
     pub all: &'static [Budget],
 }
 
-pub const OF_SPARC: Budgets =
+pub const SPARC_BUDGETS: Budgets =
     Budgets { what: "instructions", name: "SPARC V9", others: "Sun", all: &SPARC };
 
-pub const OF_X86: Budgets =
+pub const X86_BUDGETS: Budgets =
     Budgets { what: "instructions", name: "x86-64", others: "rustsbi", all: &X86 };
 
-pub const OF_STAT: Budgets = Budgets {
+pub const STAT_BUDGETS: Budgets = Budgets {
     what: "instructions a reference of vfalls stat",
-    name: OF_X86.name,
+    name: X86_BUDGETS.name,
     others: "-",
     all: &STAT,
 };
 
-pub const OF_VIEWS: Budgets =
-    Budgets { what: "percent of plain vfalls stat", name: OF_X86.name, others: "-", all: &VIEWS };
+pub const VIEW_BUDGETS: Budgets = Budgets {
+    what: "percent of plain vfalls stat",
+    name: X86_BUDGETS.name,
+    others: "-",
+    all: &VIEWS,
+};
 
 impl Budgets {
     /// Returns the budget of the count `name`; `None` if this count has no budget.
@@ -140,8 +144,8 @@ impl Budgets {
     }
 
     /// Returns an error message if `count` is above the budget named `name`; otherwise `None`.
-    pub fn wrong(&self, name: &str, count: u64) -> Option<String> {
-        let reach = self.budget(name)?.reach;
+    pub fn violation(&self, name: &str, count: u64) -> Option<String> {
+        let reach = self.budget(name)?.limit;
         let wrong = || {
             format!("{name} takes {count} {} on {}, the budget is {reach}", self.what, self.name)
         };
@@ -149,9 +153,9 @@ impl Budgets {
     }
 
     /// Fails if a count is above its budget. The error names the first such count.
-    pub fn keep(&self, counted: &BTreeMap<impl AsRef<str> + Ord, u64>) -> anyhow::Result<()> {
+    pub fn check(&self, counted: &BTreeMap<impl AsRef<str> + Ord, u64>) -> anyhow::Result<()> {
         let mut wrong =
-            counted.iter().filter_map(|(name, count)| self.wrong(name.as_ref(), *count));
+            counted.iter().filter_map(|(name, count)| self.violation(name.as_ref(), *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
     }
 
@@ -164,7 +168,7 @@ impl Budgets {
         for budget in self.all {
             if let Some((_, count)) = count(budget.name) {
                 let others = budget.others.map_or("-".into(), |others| others.to_string());
-                let numbers = [count, &budget.reach, &budget.aim].map(ToString::to_string);
+                let numbers = [count, &budget.limit, &budget.aim].map(ToString::to_string);
                 let [count, reach, aim] = numbers;
                 table.add_row([budget.name.to_owned(), count, others, reach, aim]);
             }
@@ -184,25 +188,25 @@ mod tests {
 
     #[test]
     fn more_than_the_budget_is_wrong() {
-        let wrong = |name, count| OF_SPARC.wrong(name, count);
+        let wrong = |name, count| SPARC_BUDGETS.violation(name, count);
         assert_eq!(wrong("get_invalid", 37), None);
         assert_eq!(
             wrong("get_invalid", 38).unwrap(),
             "get_invalid takes 38 instructions on SPARC V9, the budget is 37"
         );
         assert_eq!(wrong("no such call", 1_000), None);
-        assert_eq!(OF_X86.wrong("record_event", 25), None);
-        assert!(OF_X86.wrong("record_event", 26).is_some());
+        assert_eq!(X86_BUDGETS.violation("record_event", 25), None);
+        assert!(X86_BUDGETS.violation("record_event", 26).is_some());
     }
 
     #[test]
     fn an_error_says_what_is_counted() {
-        assert_eq!(OF_VIEWS.wrong("html_bundled", 100), None);
+        assert_eq!(VIEW_BUDGETS.violation("html_bundled", 100), None);
         assert_eq!(
-            OF_VIEWS.wrong("html_bundled", 10_000).unwrap(),
+            VIEW_BUDGETS.violation("html_bundled", 10_000).unwrap(),
             format!(
                 "html_bundled takes 10000 percent of plain vfalls stat on x86-64, the budget is {}",
-                OF_VIEWS.budget("html_bundled").unwrap().reach
+                VIEW_BUDGETS.budget("html_bundled").unwrap().limit
             )
         );
     }
@@ -211,7 +215,7 @@ mod tests {
     fn counts_stand_beside_their_budgets() {
         let counted = BTreeMap::from([("unknown_fast", 14), ("negotiate", 300), ("get_pcr", 27)]);
         assert_eq!(
-            OF_SPARC.table(&counted),
+            SPARC_BUDGETS.table(&counted),
             "instructions, SPARC V9  counted  Sun  to reach  to aim for\n\
              get_pcr                      27   27        16          16\n\
              unknown_fast                 14   13        20          13\n\

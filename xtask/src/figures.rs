@@ -10,7 +10,7 @@ use std::fs;
 
 use anyhow::Context;
 
-use crate::budgets::{Budgets, OF_SPARC, OF_X86};
+use crate::budgets::{Budgets, SPARC_BUDGETS, X86_BUDGETS};
 use crate::cargo::root;
 
 /// The counts that figures are compared with. A key is the name of an instruction set, which may be empty, and the name of the count.
@@ -81,7 +81,7 @@ const SENTENCES: [(&str, &[Name]); 4] = [
 ];
 
 /// Compares all figures with the counts. Returns a line for each difference.
-pub(crate) fn differ(counted: &Counted) -> anyhow::Result<Vec<String>> {
+pub(crate) fn differences(counted: &Counted) -> anyhow::Result<Vec<String>> {
     let text = fs::read_to_string(root().join(FILE)).context(FILE)?;
     let mut wrong = rows(&text, counted);
     for (sentence, counts) in SENTENCES {
@@ -104,11 +104,11 @@ fn rows(text: &str, counted: &Counted) -> Vec<String> {
             wrong.push(format!("{FILE}: the table has no row {call}"));
             continue;
         };
-        let others = OF_SPARC.budget(name).and_then(|budget| budget.others);
+        let others = SPARC_BUDGETS.budget(name).and_then(|budget| budget.others);
         let expected = [
-            (OF_X86.name, counted.get(OF_X86.name, name)),
-            (OF_SPARC.name, counted.get(OF_SPARC.name, name)),
-            (OF_SPARC.others, others),
+            (X86_BUDGETS.name, counted.get(X86_BUDGETS.name, name)),
+            (SPARC_BUDGETS.name, counted.get(SPARC_BUDGETS.name, name)),
+            (SPARC_BUDGETS.others, others),
         ];
         for (column, (of, count)) in expected.into_iter().enumerate() {
             let expected = count.map_or("-".to_owned(), |count| count.to_string());

@@ -41,12 +41,12 @@ pub(crate) trait Steps: Send + Sync + 'static {
     const STEPS: &'static [CommandStep<Self::Shared>];
     /// The steps that a second process runs if all steps are to run, while this process runs the others. A single step seldom keeps two
     /// cores busy.
-    const BESIDE: &'static [&'static str] = &[];
+    const PARALLEL: &'static [&'static str] = &[];
 }
 
 /// The options that choose steps of the command `S`.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Chosen<S: Steps> {
+pub(crate) struct StepOptions<S: Steps> {
     /// Run only this step (may be repeated), and the steps whose results it uses
     #[arg(long, value_name = "STEP", value_parser = names::<S>())]
     only: Vec<String>,
@@ -61,7 +61,7 @@ fn names<S: Steps>() -> PossibleValuesParser {
     S::STEPS.iter().map(|step| step.name).into()
 }
 
-impl<S: Steps> Chosen<S> {
+impl<S: Steps> StepOptions<S> {
     /// Runs the chosen steps in order, or lists them.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let steps = self.steps();
@@ -73,20 +73,21 @@ impl<S: Steps> Chosen<S> {
             return Ok(());
         }
         let (beside, steps) = if self.only.is_empty() {
-            steps.into_iter().partition(|step| S::BESIDE.contains(&step.name))
+            steps.into_iter().partition(|step| S::PARALLEL.contains(&step.name))
         } else {
             (Vec::new(), steps)
         };
         let mut others = None;
-        let run = self.run_here(&steps, || {
-            others = (!beside.is_empty()).then(|| Others::start(S::BESIDE)).transpose()?;
+        let run = self.run_in_process(&steps, || {
+            others =
+                (!beside.is_empty()).then(|| ParallelProcess::start(S::PARALLEL)).transpose()?;
             Ok(())
         });
-        others.map_or(Ok(()), Others::finish).and(run)
+        others.map_or(Ok(()), ParallelProcess::finish).and(run)
     }
 
     /// Runs steps in order, and calls `begun` after the first step.
-    fn run_here(
+    fn run_in_process(
         &self,
         steps: &[&CommandStep<S::Shared>],
         begun: impl FnOnce() -> anyhow::Result<()>,
@@ -125,14 +126,14 @@ impl<S: Steps> Chosen<S> {
     }
 }
 
-/// The second process, which runs the steps of [`Steps::BESIDE`].
-struct Others {
+/// The second process, which runs the steps of [`Steps::PARALLEL`].
+struct ParallelProcess {
     process: Child,
     /// A file with the output of the process.
     output: File,
 }
 
-impl Others {
+impl ParallelProcess {
     fn start(steps: &[&str]) -> anyhow::Result<Self> {
         let output = tempfile::tempfile()?;
         let mut command = Command::new(env::current_exe()?);

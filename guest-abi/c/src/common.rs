@@ -1,6 +1,6 @@
 //! Safe code that the C functions share.
 
-use guest_abi::guest::{DramCount, NegotiateError, Presence, Present, Reading, Snapshot};
+use guest_abi::guest::{DramCount, NegotiateError, Presence, PresentPmus, Reading, Snapshot};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Counter, HvError, Hypercall, PerfCounters, Pmu, Trap, Version};
@@ -8,7 +8,7 @@ use guest_abi::{Counter, HvError, Hypercall, PerfCounters, Pmu, Trap, Version};
 use crate::event;
 use crate::types::{vfperf_count, vfperf_present, vfperf_snapshot, vfperf_version};
 
-pub(crate) fn negotiated<H: Hypercall>(
+pub(crate) fn negotiation_result<H: Hypercall>(
     counters: Result<PerfCounters<H>, NegotiateError>,
 ) -> Result<vfperf_version, HvError> {
     match counters {
@@ -21,7 +21,7 @@ pub(crate) fn negotiated<H: Hypercall>(
 }
 
 /// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP if the guest has not negotiated.
-pub(crate) fn joined<H: Hypercall>(route: H) -> Result<PerfCounters<H>, HvError> {
+pub(crate) fn join_negotiated<H: Hypercall>(route: H) -> Result<PerfCounters<H>, HvError> {
     PerfCounters::join(route)?.ok_or(HvError::BadTrap)
 }
 
@@ -31,8 +31,8 @@ impl From<Version> for vfperf_version {
     }
 }
 
-impl From<Present> for vfperf_present {
-    fn from(present: Present) -> Self {
+impl From<PresentPmus> for vfperf_present {
+    fn from(present: PresentPmus) -> Self {
         let mut bits = Self { units: 0, refused: 0, busy: 0, unclear: 0 };
         for pmu in present.pmus().iter() {
             let bit = 1 << pmu.index();
@@ -87,7 +87,7 @@ pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
 
 /// Returns `pcr` with `event` selected for one of `pmu`'s counters; `None` if the event belongs to another kind of unit, or its code is too
 /// large.
-pub(crate) fn selected(pmu: Pmu, pcr: u64, counter: Counter, event: u32) -> Option<u64> {
+pub(crate) fn select_event(pmu: Pmu, pcr: u64, counter: Counter, event: u32) -> Option<u64> {
     let mask = field(pmu, counter);
     let code = u64::from(event.checked_sub(event::kind(pmu))?);
     (code <= mask >> mask.trailing_zeros()).then(|| insert(mask, pcr, code))

@@ -19,7 +19,7 @@ impl vfperf_reg {
     /// The value that stands for "no register", higher than every register's number.
     pub(crate) const NONE: Self = Self(PerfReg::COUNT as u32);
 
-    pub(crate) fn of(register: PerfReg) -> Self {
+    pub(crate) fn from_register(register: PerfReg) -> Self {
         Self(register.id() as u32)
     }
 }

@@ -5,11 +5,11 @@ use core::hint::spin_loop;
 use core::ptr::null_mut;
 
 use guest_abi::clock::Clock;
-use guest_abi::guest::{Bounds, Core, Tries};
+use guest_abi::guest::{Core, SnapshotLimits, Tries};
 use guest_abi::layout::PerfConfig;
 use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, Trap, Version};
 
-use crate::common::{joined, negotiated, read, selected, write};
+use crate::common::{join_negotiated, negotiation_result, read, select_event, write};
 use crate::enumerations::{
     vfperf_counter, vfperf_perf_config, vfperf_reg, vfperf_unit, vfperf_unit_event,
 };
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn vfperf_negotiate(
     granted: *mut vfperf_version,
 ) -> u64 {
     let wanted = Version::new(major, minor);
-    let negotiate = |route| negotiated(PerfCounters::negotiate(route, wanted));
+    let negotiate = |route| negotiation_result(PerfCounters::negotiate(route, wanted));
     // SAFETY: promised by the caller.
     unsafe { call(transport, granted, negotiate) }
 }
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn vfperf_negotiate_best(
     transport: *const vfperf_transport,
     granted: *mut vfperf_version,
 ) -> u64 {
-    let negotiate = |route| negotiated(PerfCounters::negotiate_best(route));
+    let negotiate = |route| negotiation_result(PerfCounters::negotiate_best(route));
     // SAFETY: promised by the caller.
     unsafe { call(transport, granted, negotiate) }
 }
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn vfperf_get(
     // SAFETY: promised by the caller.
     let retry = unsafe { Retry::new(retry) };
     // SAFETY: promised by the caller.
-    unsafe { call(transport, value, |route| retry.retried(|| read(route, reg.0.into()))) }
+    unsafe { call(transport, value, |route| retry.retry_blocked(|| read(route, reg.0.into()))) }
 }
 
 /// Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn vfperf_set(
 ) -> u64 {
     // SAFETY: promised by the caller.
     let retry = unsafe { Retry::new(retry) };
-    let set = |route| retry.retried(|| write(route, reg.0.into(), value));
+    let set = |route| retry.retry_blocked(|| write(route, reg.0.into(), value));
     // SAFETY: promised by the caller.
     unsafe { call(transport, null_mut(), set) }
 }
@@ -188,7 +188,7 @@ impl Retry {
     }
 
     /// Repeats `attempt` while its status is EWOULDBLOCK, up to the maximum number of tries.
-    fn retried<T>(&self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, HvError> {
+    fn retry_blocked<T>(&self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, HvError> {
         let result = tries(self.0.tries).retry_with(|refused| self.pause(refused), attempt);
         result.map_err(|error| error.status().unwrap_or(HvError::WouldBlock))
     }
@@ -225,11 +225,12 @@ pub unsafe extern "C" fn vfperf_snapshot(
 ) -> u64 {
     // SAFETY: promised by the caller.
     let retry = unsafe { Retry::new(retry) };
-    let bounds = Bounds { if_changed: tries(retry.0.reads), if_blocked: tries(retry.0.tries) };
+    let bounds =
+        SnapshotLimits { max_reads: tries(retry.0.reads), max_tries: tries(retry.0.tries) };
     let clock = retry.0.clock.is_some().then_some(&retry as &dyn Clock);
     let take = |route| {
         let pmu = unit.pmu().ok_or(HvError::Invalid)?;
-        joined(route)?
+        join_negotiated(route)?
             .snapshot_with(pmu, bounds, clock, |refused| retry.pause(refused))
             .map(vfperf_snapshot::from)
             .map_err(|error| error.status().unwrap_or(HvError::WouldBlock))
@@ -245,7 +246,7 @@ pub unsafe extern "C" fn vfperf_probe(
     present: *mut vfperf_present,
 ) -> u64 {
     // SAFETY: promised by the caller.
-    unsafe { call(transport, present, |route| Ok(joined(route)?.probe()?.into())) }
+    unsafe { call(transport, present, |route| Ok(join_negotiated(route)?.probe()?.into())) }
 }
 
 /// Reads register 1: which L2 misses are counted on the caller's node, as one of `enum vfperf_perf_config`.
@@ -287,9 +288,9 @@ pub unsafe extern "C" fn vfperf_unit_select(
         return HvError::Invalid.number();
     };
     let select = |route: Route| {
-        selected(pmu, 0, counter, event.0).ok_or(HvError::Invalid)?;
+        select_event(pmu, 0, counter, event.0).ok_or(HvError::Invalid)?;
         let pcr = read(route, pmu.pcr().id())?;
-        let pcr = selected(pmu, pcr, counter, event.0).unwrap_or(pcr);
+        let pcr = select_event(pmu, pcr, counter, event.0).unwrap_or(pcr);
         write(route, pmu.pcr().id(), pcr)
     };
     // SAFETY: promised by the caller.

@@ -7,13 +7,13 @@ use core::slice;
 
 use guest_abi::layout::{SparcPcr, SparcSelect};
 use guest_abi::sampling::{
-    Assignment, Cause, CounterSet, EventReport, Interrupted, ModeSet, OwnCounters, Pace, Period,
+    Assignment, Cause, CounterSet, EventReport, InterruptPoint, ModeSet, OwnCounters, Pace, Period,
     Profiler, Program, Request, Sample, SparcMode, Throttle,
 };
 use guest_abi::status::EOK;
 use guest_abi::{HvError, StrandId};
 
-use crate::common::joined;
+use crate::common::join_negotiated;
 use crate::transport::{Route, call};
 use crate::types::{
     VFPERF_PROFILER_EVENTS, VFPERF_PROFILER_SAMPLES, vfperf_interrupted, vfperf_profiler,
@@ -24,19 +24,19 @@ type Unit = OwnCounters<Route, Route>;
 type Sampler = Profiler<Unit, { VFPERF_PROFILER_EVENTS / 2 }, VFPERF_PROFILER_SAMPLES>;
 
 /// The content of a `vfperf_profiler`.
-struct Stored {
+struct ProfilerState {
     /// Equals [`READY`] once `vfperf_profiler_init` has prepared the profiler.
     ready: u64,
     /// `true` if the profiler counts in hyperprivileged mode, which requires a call to the service.
-    by_service: bool,
+    needs_service: bool,
     profiler: Sampler,
 }
 
 const READY: u64 = u64::from_be_bytes(*b"profiler");
 
 const _: () = assert!(
-    size_of::<Stored>() <= size_of::<vfperf_profiler>()
-        && align_of::<Stored>() <= align_of::<vfperf_profiler>()
+    size_of::<ProfilerState>() <= size_of::<vfperf_profiler>()
+        && align_of::<ProfilerState>() <= align_of::<vfperf_profiler>()
 );
 
 /// Returns the profiler at a pointer from C. Fails with EINVAL for NULL, a misaligned pointer, and a profiler that
@@ -44,8 +44,8 @@ const _: () = assert!(
 ///
 /// # Safety
 /// The pointer is NULL, or valid and used by nobody else while the reference exists.
-unsafe fn stored<'a>(profiler: *mut vfperf_profiler) -> Result<&'a mut Stored, HvError> {
-    let stored = profiler.cast::<Stored>();
+unsafe fn stored<'a>(profiler: *mut vfperf_profiler) -> Result<&'a mut ProfilerState, HvError> {
+    let stored = profiler.cast::<ProfilerState>();
     if stored.is_null() || !stored.is_aligned() {
         return Err(HvError::Invalid);
     }
@@ -68,7 +68,7 @@ fn bits(modes: ModeSet<SparcMode>) -> u32 {
 }
 
 fn modes(wanted: u32) -> Result<ModeSet<SparcMode>, HvError> {
-    ModeSet::every().find(|modes| bits(*modes) == wanted).ok_or(HvError::Invalid)
+    ModeSet::subsets().find(|modes| bits(*modes) == wanted).ok_or(HvError::Invalid)
 }
 
 impl TryFrom<vfperf_request> for Request<SparcSelect> {
@@ -98,7 +98,7 @@ impl TryFrom<vfperf_request> for Request<SparcSelect> {
     }
 }
 
-impl TryFrom<vfperf_interrupted> for Interrupted<SparcMode> {
+impl TryFrom<vfperf_interrupted> for InterruptPoint<SparcMode> {
     type Error = HvError;
 
     fn try_from(at: vfperf_interrupted) -> Result<Self, HvError> {
@@ -150,13 +150,13 @@ pub unsafe extern "C" fn vfperf_profiler_init(
     count: u32,
 ) -> u64 {
     let count = count as usize;
-    let to = profiler.cast::<Stored>();
+    let to = profiler.cast::<ProfilerState>();
     if to.is_null() || !to.is_aligned() || requests.is_null() || count > VFPERF_PROFILER_EVENTS {
         return HvError::Invalid.number();
     }
     // SAFETY: promised by the caller.
     let requests = unsafe { slice::from_raw_parts(requests, count) };
-    match prepared(modes, requests) {
+    match prepare(modes, requests) {
         Ok(stored) => {
             // SAFETY: `to` is aligned, the structure is large enough, and the caller promises that it is valid.
             unsafe { to.write(stored) };
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn vfperf_profiler_init(
     }
 }
 
-fn prepared(bits: u32, asked: &[vfperf_request]) -> Result<Stored, HvError> {
+fn prepare(bits: u32, asked: &[vfperf_request]) -> Result<ProfilerState, HvError> {
     let modes = modes(bits)?;
     let mut requests = [Request { event: SparcSelect::OFF, pace: None }; VFPERF_PROFILER_EVENTS];
     for (request, asked) in requests.iter_mut().zip(asked) {
@@ -174,13 +174,16 @@ fn prepared(bits: u32, asked: &[vfperf_request]) -> Result<Stored, HvError> {
     }
     let requests = requests.get(..asked.len()).ok_or(HvError::Invalid)?;
     let profiler = Sampler::new(modes, requests).map_err(|_| HvError::Invalid)?;
-    let by_service = modes.contains(SparcMode::Hyperprivileged);
-    Ok(Stored { ready: READY, by_service, profiler })
+    let needs_service = modes.contains(SparcMode::Hyperprivileged);
+    Ok(ProfilerState { ready: READY, needs_service, profiler })
 }
 
-impl Stored {
+impl ProfilerState {
     fn unit(&self, route: Route) -> Unit {
-        OwnCounters::with_service(route, self.by_service.then(|| joined(route).ok()).flatten())
+        OwnCounters::with_service(
+            route,
+            self.needs_service.then(|| join_negotiated(route).ok()).flatten(),
+        )
     }
 }
 
@@ -202,7 +205,7 @@ pub unsafe extern "C" fn vfperf_profiler_start(
 }
 
 /// A method of the profiler that handles an interrupt.
-type Handler = fn(&mut Sampler, &mut Unit, &Interrupted<SparcMode>) -> Result<Cause, HvError>;
+type Handler = fn(&mut Sampler, &mut Unit, &InterruptPoint<SparcMode>) -> Result<Cause, HvError>;
 
 /// # Safety
 /// See [`Route::new`] and [`stored`]. `at` is NULL or valid, and `cause` is NULL, or valid for a write.
@@ -216,7 +219,7 @@ unsafe fn interrupted(
     let handle = |route| {
         // SAFETY: promised by the caller.
         let (stored, at) = unsafe { (stored(profiler)?, at.as_ref()) };
-        let at = Interrupted::try_from(*at.ok_or(HvError::Invalid)?)?;
+        let at = InterruptPoint::try_from(*at.ok_or(HvError::Invalid)?)?;
         let mut unit = stored.unit(route);
         let counters = handler(&mut stored.profiler, &mut unit, &at)?.counters;
         Ok(counters.iter().fold(0, |bits, counter| bits | 1 << counter.index()))

@@ -6,7 +6,7 @@ use guest_abi::guest::{DramCount, Rate, Reading, StrandCount};
 use guest_abi::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
 use guest_abi::{Counter, Pmu};
 
-use crate::common::{field, insert, selected};
+use crate::common::{field, insert, select_event};
 use crate::enumerations::{
     vfperf_counter, vfperf_reg, vfperf_sparc_event, vfperf_unit, vfperf_unit_event,
 };
@@ -16,14 +16,14 @@ use crate::types::{vfperf_count, vfperf_snapshot};
 /// Returns the control register of a unit; VFPERF_REGS if the unit does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_unit_pcr(unit: vfperf_unit) -> vfperf_reg {
-    unit.pmu().map_or(vfperf_reg::NONE, |pmu| vfperf_reg::of(pmu.pcr()))
+    unit.pmu().map_or(vfperf_reg::NONE, |pmu| vfperf_reg::from_register(pmu.pcr()))
 }
 
 /// Returns the register that holds a counter of a unit; VFPERF_REGS if the unit or the counter does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_unit_pic(unit: vfperf_unit, counter: vfperf_counter) -> vfperf_reg {
     let place = unit.pmu().zip(counter.get());
-    place.map_or(vfperf_reg::NONE, |(pmu, counter)| vfperf_reg::of(pmu.pic(counter)))
+    place.map_or(vfperf_reg::NONE, |(pmu, counter)| vfperf_reg::from_register(pmu.pic(counter)))
 }
 
 /// Returns `pcr`, the value of a unit's control register, with `event` selected for a counter. Returns `pcr` unchanged for a unit or
@@ -36,7 +36,7 @@ pub extern "C" fn vfperf_unit_pcr_with(
     event: vfperf_unit_event,
 ) -> u64 {
     let place = unit.pmu().zip(counter.get());
-    place.and_then(|(pmu, counter)| selected(pmu, pcr, counter, event.0)).unwrap_or(pcr)
+    place.and_then(|(pmu, counter)| select_event(pmu, pcr, counter, event.0)).unwrap_or(pcr)
 }
 
 /// Returns the event that a unit's control register selects for a counter; 0 (no event) if the unit or the counter does not exist.

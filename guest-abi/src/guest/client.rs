@@ -34,14 +34,14 @@ impl<H: Hypercall> PerfCounters<H> {
     /// # Errors
     /// Fails if the hypervisor refuses (the guest then keeps its version), or grants a higher minor number (the group is then released).
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
-        let version = ask(&hypercall, wanted)?;
+        let version = request_version(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
     }
 
     /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails like [`negotiate`](Self::negotiate) with version 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
-        let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
-            NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),
+        let version = request_version(&hypercall, Version::V1_1).or_else(|error| match error {
+            NegotiateError::Refused(_) => request_version(&hypercall, Version::V1_0),
             other => Err(other),
         })?;
         Ok(Self { hypercall, version })
@@ -127,7 +127,7 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 }
 
-fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, NegotiateError> {
+fn request_version(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, NegotiateError> {
     if wanted.major == 0 {
         return Err(NegotiateError::MajorZero);
     }
@@ -138,7 +138,7 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
         return Ok(granted);
     }
     match core.api_set_version(ApiGroup::VFALLS, Version::NONE) {
-        Ok(_) => Err(NegotiateError::MoreThanAsked(granted)),
+        Ok(_) => Err(NegotiateError::MinorTooHigh(granted)),
         Err(error) => Err(NegotiateError::Refused(error)),
     }
 }
@@ -151,7 +151,7 @@ pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
     Refused(HvError),
     /// The hypervisor granted this version, whose minor number is higher than requested. The group has been released again.
-    MoreThanAsked(Version),
+    MinorTooHigh(Version),
     /// The caller requested major number 0, which releases a group. No call was made.
     MajorZero,
 }
@@ -161,7 +161,7 @@ impl NegotiateError {
     pub const fn status(&self) -> Option<HvError> {
         match self {
             Self::Refused(status) => Some(*status),
-            Self::MoreThanAsked(_) | Self::MajorZero => None,
+            Self::MinorTooHigh(_) | Self::MajorZero => None,
         }
     }
 }
@@ -171,7 +171,7 @@ impl fmt::Display for NegotiateError {
         let group = ApiGroup::VFALLS;
         match self {
             Self::Refused(error) => write!(f, "API group {group} refused: {error}"),
-            Self::MoreThanAsked(granted) => {
+            Self::MinorTooHigh(granted) => {
                 write!(f, "API group {group}: {granted} granted, more than asked for")
             }
             Self::MajorZero => write!(f, "API group {group}: 0 is not a major version"),

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{NegotiateError, OtherPmu, RetryError, SnapshotError};
+use super::{NegotiateError, PmuMismatch, RetryError, SnapshotError};
 use crate::error::{OutOfRange, UnknownName};
 use crate::layout::{ReservedEvent, SparcSelect};
 use crate::sampling::NoRoom;
@@ -43,7 +43,7 @@ errors! {
     /// A PMU could not be read.
     Snapshot(SnapshotError),
     /// A count was updated with a snapshot of another PMU.
-    OtherPmu(OtherPmu),
+    PmuMismatch(PmuMismatch),
     /// The requested events need more turns than the profiler has.
     NoRoom(NoRoom<SparcSelect>),
     /// A counter's select code stands for no event.

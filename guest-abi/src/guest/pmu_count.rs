@@ -42,14 +42,14 @@ impl PmuCount {
         self.pmu
     }
 
-    /// Adds the events up to `snapshot`, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to)
+    /// Adds the events up to `snapshot`, and returns the count. The count is right if at most [`valid_up_to`](Self::valid_up_to)
     /// events happened since the last call.
     ///
     /// # Errors
     /// Fails if the snapshot is of another PMU. The count then does not change.
-    pub fn update(&mut self, snapshot: &Snapshot) -> Result<u64, OtherPmu> {
+    pub fn update(&mut self, snapshot: &Snapshot) -> Result<u64, PmuMismatch> {
         if snapshot.pmu != self.pmu {
-            return Err(OtherPmu { counted: self.pmu, found: snapshot.pmu });
+            return Err(PmuMismatch { counted: self.pmu, found: snapshot.pmu });
         }
         let raw = snapshot.raw(self.counter);
         Ok(match &mut self.count {
@@ -67,22 +67,22 @@ impl PmuCount {
     }
 
     /// Returns a limit: the count is right if at most this number of events happened between the last two snapshots. See
-    /// [`Widened::right_up_to`](super::Widened::right_up_to).
-    pub const fn right_up_to(&self) -> u64 {
+    /// [`Widened::valid_up_to`](super::Widened::valid_up_to).
+    pub const fn valid_up_to(&self) -> u64 {
         match &self.count {
-            Count::Dram(count) => count.right_up_to(),
-            Count::Hub(count) => count.right_up_to(),
+            Count::Dram(count) => count.valid_up_to(),
+            Count::Hub(count) => count.valid_up_to(),
         }
     }
 }
 
 /// The error when a count is updated with a snapshot of another PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct OtherPmu {
+pub struct PmuMismatch {
     /// The PMU whose events are counted.
     pub counted: Pmu,
     /// The PMU of the snapshot.
     pub found: Pmu,
 }
 
-error_text!(OtherPmu, |error| "a snapshot of {} is not one of {}", error.found, error.counted);
+error_text!(PmuMismatch, |error| "a snapshot of {} is not one of {}", error.found, error.counted);

@@ -28,14 +28,14 @@ pub enum Presence {
 /// The PMUs that exist, and the result for each PMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
-pub struct Present {
+pub struct PresentPmus {
     readable: PmuSet,
     refused: PmuSet,
     busy: PmuSet,
     unclear: PmuSet,
 }
 
-impl Present {
+impl PresentPmus {
     /// Returns the PMUs that are present: their status was neither EINVAL nor ENOTSUPPORTED.
     pub const fn pmus(&self) -> PmuSet {
         self.usable().union(self.refused).union(self.unclear)
@@ -75,8 +75,8 @@ impl<H: Hypercall> PerfCounters<H> {
     ///
     /// # Errors
     /// EBADTRAP if another strand of the guest has released the group.
-    pub fn probe(&self) -> Result<Present, HvError> {
-        let mut present = Present::default();
+    pub fn probe(&self) -> Result<PresentPmus, HvError> {
+        let mut present = PresentPmus::default();
         for pmu in Pmu::ALL {
             let set = match self.get(pmu.pcr()) {
                 Ok(_) => &mut present.readable,

@@ -12,16 +12,16 @@ use crate::status::HvError;
 
 /// Limits on the work for a snapshot. The default is [`ONCE`](Self::ONCE).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bounds {
+pub struct SnapshotLimits {
     /// The maximum number of times that the counters are read. They are read again if the PCR changed during the read.
-    pub if_changed: Tries,
+    pub max_reads: Tries,
     /// The maximum number of tries for each call. A call is repeated if its status is EWOULDBLOCK.
-    pub if_blocked: Tries,
+    pub max_tries: Tries,
 }
 
-impl Bounds {
+impl SnapshotLimits {
     /// One read of the counters, and one try of each call.
-    pub const ONCE: Self = Self { if_changed: Tries::ONCE, if_blocked: Tries::ONCE };
+    pub const ONCE: Self = Self { max_reads: Tries::ONCE, max_tries: Tries::ONCE };
 }
 
 /// A PMU's PCR and counters. The PCR was the same before and after the read of the counters, so the counters count the events that the PCR
@@ -117,7 +117,11 @@ impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
     /// Like [`snapshot_with`](Self::snapshot_with), but without a clock: the skew has no ticks.
-    pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
+    pub fn snapshot(
+        &self,
+        pmu: impl Into<Pmu>,
+        bounds: SnapshotLimits,
+    ) -> Result<Snapshot, SnapshotError> {
         self.snapshot_with(pmu, bounds, None, |_| spin_loop())
     }
 
@@ -129,14 +133,14 @@ impl<H: Hypercall> PerfCounters<H> {
     pub fn snapshot_with(
         &self,
         pmu: impl Into<Pmu>,
-        bounds: Bounds,
+        bounds: SnapshotLimits,
         clock: Option<&dyn Clock>,
         pause: impl FnMut(u32),
     ) -> Result<Snapshot, SnapshotError> {
         let pmu = pmu.into();
-        let mut reader = Reader { counters: self, tries: bounds.if_blocked, clock, pause };
+        let mut reader = Reader { counters: self, tries: bounds.max_tries, clock, pause };
         let mut pcr = reader.read(pmu.pcr())?.value;
-        for reads in 1..=bounds.if_changed.number() {
+        for reads in 1..=bounds.max_reads.number() {
             let (pic0, pic1, wrapped, skew) = reader.pics(pmu.pics())?;
             let afterwards = reader.read(pmu.pcr())?.value;
             if afterwards == pcr {
@@ -144,7 +148,7 @@ impl<H: Hypercall> PerfCounters<H> {
             }
             pcr = afterwards;
         }
-        Err(SnapshotError::Changing(bounds.if_changed))
+        Err(SnapshotError::Changing(bounds.max_reads))
     }
 }
 
@@ -177,14 +181,14 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
 
     fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {
         match pics {
-            Pics::Together(pic) => {
+            Pics::Shared(pic) => {
                 let both = DramPic::from(self.read(pic)?.value);
                 let skew = Skew { hypercalls: 0, ticks: self.clock.map(|_| 0), pic0_events: 0 };
                 let (pic0, pic1) =
                     (both.counter(Counter::Pic0).into(), both.counter(Counter::Pic1).into());
                 Ok((pic0, pic1, both.wrapped(), skew))
             }
-            Pics::Apart(pic0, pic1) => {
+            Pics::Separate(pic0, pic1) => {
                 let first = self.read(pic0)?;
                 let second = self.read(pic1)?;
                 let again = self.read(pic0)?;

@@ -132,7 +132,7 @@ impl SparcPcr {
         .with_select(Counter::Pic1, SparcSelect::OFF);
 
     /// The bits that read back as written. HOLDOV reads as 0.
-    pub const KEPT: u64 = 0xffff_ffff;
+    pub const READBACK_MASK: u64 = 0xffff_ffff;
 
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HT_OFFSET, Self::HT_BITS);

@@ -12,7 +12,7 @@ use table::TABLE;
 
 pub use place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
 pub use pmu::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, Pmu, PmuKind};
-pub use table::{Kind, RegisterInfo};
+pub use table::{RegisterInfo, RegisterKind};
 
 /// One of the 90 performance registers, identified by its PerfReg number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,14 +34,14 @@ impl PerfReg {
     };
 
     /// Register 0, the PCR of the calling strand.
-    pub const SPARC_PCR: Self = Self::from_kind(Kind::Strand);
+    pub const SPARC_PCR: Self = Self::from_kind(RegisterKind::Strand);
 
     /// Register 1, PERF_CONFIG of the caller's node.
-    pub const L2_PERF_CONFIG: Self = Self::from_kind(Kind::L2);
+    pub const L2_PERF_CONFIG: Self = Self::from_kind(RegisterKind::L2);
 
     /// The hub register with the lowest number. This register and all later registers belong to hubs. Each hub has
     /// [`PER_HUB`](Self::PER_HUB) registers.
-    pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
+    pub const FIRST_HUB: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
     /// The number of registers in each hub.
     pub const PER_HUB: usize = HubUnit::ALL.len() * HubRole::ALL.len();
@@ -52,18 +52,18 @@ impl PerfReg {
     }
 
     /// Returns the register with this role and place.
-    pub const fn from_kind(kind: Kind) -> Self {
+    pub const fn from_kind(kind: RegisterKind) -> Self {
         Self(kind.id())
     }
 
     /// Returns a DRAM channel's register, which is one of registers 2 to 17.
     pub const fn dram(node: Node, mcu: Mcu, role: McuRole) -> Self {
-        Self::from_kind(Kind::Dram { node, mcu, role })
+        Self::from_kind(RegisterKind::Dram { node, mcu, role })
     }
 
     /// Returns a Zambezi hub's register, which is one of registers 18 to 89.
     pub const fn hub(hub: Hub, unit: HubUnit, role: HubRole) -> Self {
-        Self::from_kind(Kind::Hub { hub, unit, role })
+        Self::from_kind(RegisterKind::Hub { hub, unit, role })
     }
 
     /// Returns the PerfReg number, 0 to 89.
@@ -84,7 +84,7 @@ impl PerfReg {
     }
 
     /// Returns the role of the register, and its place.
-    pub const fn kind(self) -> Kind {
+    pub const fn kind(self) -> RegisterKind {
         self.info().kind
     }
 

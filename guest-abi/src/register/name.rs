@@ -1,23 +1,23 @@
 //! The names of the registers, built at compile time.
 
-const LONGEST: usize = "ZAM0_LPU_A_PIC0".len();
+const MAX_LENGTH: usize = "ZAM0_LPU_A_PIC0".len();
 
 #[derive(Clone, Copy)]
 pub(super) struct Name {
-    bytes: [u8; LONGEST],
+    bytes: [u8; MAX_LENGTH],
     length: usize,
 }
 
 impl Name {
-    pub(super) const EMPTY: Self = Self { bytes: [0; LONGEST], length: 0 };
+    pub(super) const EMPTY: Self = Self { bytes: [0; MAX_LENGTH], length: 0 };
 
     /// Joins the parts with `_`, and skips empty parts.
     pub(super) const fn join(parts: [&str; 3]) -> Self {
         let [first, second, third] = parts;
-        Self::EMPTY.and(first).and(second).and(third)
+        Self::EMPTY.append(first).append(second).append(third)
     }
 
-    const fn and(mut self, part: &str) -> Self {
+    const fn append(mut self, part: &str) -> Self {
         if self.length > 0 && !part.is_empty() {
             self = self.push(b'_');
         }

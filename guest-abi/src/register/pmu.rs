@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Port};
+use super::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, PerfReg, Port, RegisterKind};
 use crate::counter::Counter;
 use crate::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 
@@ -75,9 +75,9 @@ pmu_kinds! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pics {
     /// One register holds both counters, so one read returns both.
-    Together(PerfReg),
+    Shared(PerfReg),
     /// Each counter has its own register: counter 0 first, then counter 1.
-    Apart(PerfReg, PerfReg),
+    Separate(PerfReg, PerfReg),
 }
 
 impl Pmu {
@@ -100,9 +100,9 @@ impl Pmu {
     /// Returns the PMU that `register` belongs to; `None` for registers 0 and 1.
     pub const fn from_register(register: PerfReg) -> Option<Self> {
         Some(match register.kind() {
-            Kind::Strand | Kind::L2 => return None,
-            Kind::Dram { node, mcu, .. } => Self::Dram(DramPmu { node, mcu }),
-            Kind::Hub { hub, unit, .. } => match unit {
+            RegisterKind::Strand | RegisterKind::L2 => return None,
+            RegisterKind::Dram { node, mcu, .. } => Self::Dram(DramPmu { node, mcu }),
+            RegisterKind::Hub { hub, unit, .. } => match unit {
                 HubUnit::LpuA => Self::Lpu(LpuPmu::new(hub, Port::A)),
                 HubUnit::LpuB => Self::Lpu(LpuPmu::new(hub, Port::B)),
                 HubUnit::LpuC => Self::Lpu(LpuPmu::new(hub, Port::C)),
@@ -132,8 +132,8 @@ impl Pmu {
     pub const fn pics(self) -> Pics {
         let (pic0, pic1) = (self.pic(Counter::Pic0), self.pic(Counter::Pic1));
         match self {
-            Self::Dram(_) => Pics::Together(pic0),
-            Self::Lpu(_) | Self::Gpd(_) | Self::Asu(_) => Pics::Apart(pic0, pic1),
+            Self::Dram(_) => Pics::Shared(pic0),
+            Self::Lpu(_) | Self::Gpd(_) | Self::Asu(_) => Pics::Separate(pic0, pic1),
         }
     }
 

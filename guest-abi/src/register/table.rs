@@ -9,7 +9,7 @@ pub(super) const COUNT: usize = 90;
 
 /// The role and the place of a performance register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RegisterKind {
     /// The SPARC performance control register of the calling strand.
     Strand,
     /// PERF_CONFIG of the L2 control registers of the caller's node.
@@ -39,7 +39,7 @@ pub enum Kind {
 #[non_exhaustive]
 pub struct RegisterInfo {
     /// The role and the place of the register.
-    pub kind: Kind,
+    pub kind: RegisterKind,
     /// The register's name in the specification, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,
     /// The bits that a guest can write. The service ignores the other bits.
@@ -48,7 +48,7 @@ pub struct RegisterInfo {
     pub since: Version,
 }
 
-impl Kind {
+impl RegisterKind {
     pub(super) const fn id(self) -> u8 {
         match self {
             Self::Strand => 0,
@@ -113,7 +113,7 @@ static NAMES: [Name; COUNT] = {
     let mut names = [Name::EMPTY; COUNT];
     let mut id = 0;
     while id < COUNT {
-        names[id] = Kind::with_id(id).name();
+        names[id] = RegisterKind::with_id(id).name();
         id += 1;
     }
     names
@@ -132,7 +132,7 @@ pub(super) static TABLE: [RegisterInfo; COUNT] = {
 
 impl RegisterInfo {
     const fn with_id(id: usize) -> Self {
-        let kind = Kind::with_id(id);
+        let kind = RegisterKind::with_id(id);
         assert!(kind.id() as usize == id, "`id` and `with_id` differ");
         Self { kind, name: NAMES[id].text(), write_mask: kind.write_mask(), since: kind.since() }
     }

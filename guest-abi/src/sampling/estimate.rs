@@ -32,13 +32,13 @@ impl fmt::Display for Estimate {
 
 /// Statistics of the turns in which an event was counted. Rates are events per tick, with 32 fractional bits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct TurnStatistics {
     number: u64,
     rates: u128,
     squares: u128,
 }
 
-impl Turns {
+impl TurnStatistics {
     const FRACTION: u32 = 32;
 
     /// Adds a turn. Ignores a turn of 0 ticks.

@@ -29,7 +29,7 @@ pub use pace::Pace;
 pub use period::Period;
 pub use profiler::{NoRoom, Profiler, Request};
 pub use program::{Assignment, Program, UnitEvent};
-pub use sample::{Cause, Interrupted, Sample};
+pub use sample::{Cause, InterruptPoint, Sample};
 pub use slot::EventReport;
 pub use sparc::SparcMode;
 pub use strand::OwnCounters;

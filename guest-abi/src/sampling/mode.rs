@@ -53,7 +53,7 @@ impl<M: UnitMode> ModeSet<M> {
     }
 
     /// Returns every possible set, the empty one first.
-    pub fn every() -> impl Iterator<Item = Self> {
+    pub fn subsets() -> impl Iterator<Item = Self> {
         (0..=Self::ALL.0).map(|bits| Self(bits, PhantomData))
     }
 }

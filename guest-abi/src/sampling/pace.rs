@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 
 use super::period::Period;
 use super::random::Random;
-use super::throttle::{Throttle, Throttled};
+use super::throttle::{Throttle, ThrottleState};
 
 /// The distance between samples, in events or in time. A pace can make its periods random, and can
 /// limit the interrupt rate.
@@ -81,22 +81,22 @@ impl Pace {
 pub(super) struct Pacer {
     pace: Pace,
     random: Random,
-    throttled: Throttled,
+    throttled: ThrottleState,
     /// The nominal period, before randomisation and throttling.
-    due: Period,
+    nominal: Period,
     current: Period,
     sampled_at: u64,
 }
 
 impl Pacer {
     pub(super) fn new(pace: Pace) -> Self {
-        let (Rhythm::Events(due) | Rhythm::Ticks(_, due)) = pace.rhythm;
+        let (Rhythm::Events(nominal) | Rhythm::Ticks(_, nominal)) = pace.rhythm;
         let mut pacer = Self {
             pace,
             random: Random::new(pace.spread.map_or(0, |spread| spread.seed)),
-            throttled: Throttled::default(),
-            due,
-            current: due,
+            throttled: ThrottleState::default(),
+            nominal,
+            current: nominal,
             sampled_at: 0,
         };
         pacer.draw();
@@ -112,7 +112,7 @@ impl Pacer {
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);
-            self.follow(ticks.get().into(), took, events);
+            self.adapt(ticks.get().into(), took, events);
         }
         self.sampled_at = now;
         let throttled = match &self.pace.throttle {
@@ -126,30 +126,30 @@ impl Pacer {
     /// Adapts the nominal period to the event rate: the last `events` events took `took` ticks, but should have taken `wanted` ticks. The
     /// period moves a quarter of the way to the right value, so that one odd interval has little effect. If the right value is at least
     /// double or at most half of the period, the period doubles or halves instead.
-    fn follow(&mut self, wanted: u64, took: u64, events: u64) {
-        let due = u64::from(self.due.events());
+    fn adapt(&mut self, wanted: u64, took: u64, events: u64) {
+        let nominal = u64::from(self.nominal.events());
         let right = events.saturating_mul(wanted) / took;
-        let new = if right >= due * 2 {
-            due * 2
-        } else if right <= due / 2 {
-            due / 2
-        } else if right >= due {
-            due + (right - due).div_ceil(4)
+        let new = if right >= nominal * 2 {
+            nominal * 2
+        } else if right <= nominal / 2 {
+            nominal / 2
+        } else if right >= nominal {
+            nominal + (right - nominal).div_ceil(4)
         } else {
-            due - (due - right).div_ceil(4)
+            nominal - (nominal - right).div_ceil(4)
         };
-        self.due = Period::nearest(new);
+        self.nominal = Period::nearest(new);
     }
 
     fn draw(&mut self) {
-        let due = u64::from(self.due.events()) << self.throttled.doublings();
-        let due = Period::nearest(due).events();
+        let nominal = u64::from(self.nominal.events()) << self.throttled.doublings();
+        let nominal = Period::nearest(nominal).events();
         let drawn = match &self.pace.spread {
-            None => due.into(),
+            None => nominal.into(),
             Some(spread) => {
-                let most = (due >> spread.shift).max(1).min(due - 1);
-                let up = self.random.below(2 * most + 1);
-                u64::from(due - most) + u64::from(up)
+                let max_deviation = (nominal >> spread.shift).max(1).min(nominal - 1);
+                let up = self.random.below(2 * max_deviation + 1);
+                u64::from(nominal - max_deviation) + u64::from(up)
             }
         };
         self.current = Period::nearest(drawn);

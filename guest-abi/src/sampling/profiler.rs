@@ -8,7 +8,7 @@ use static_assertions::assert_impl_all;
 use super::mode::ModeSet;
 use super::pace::Pace;
 use super::program::{Assignment, Program, UnitEvent};
-use super::sample::{Cause, Interrupted, Sample};
+use super::sample::{Cause, InterruptPoint, Sample};
 use super::slot::{EventReport, Overflow, Slot};
 use super::strand::OwnCounters;
 use super::unit::CounterUnit;
@@ -63,7 +63,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
     /// The time at which `enabled` was last updated.
-    seen: u64,
+    updated_at: u64,
     enabled: u64,
     interrupts: u64,
     spurious: u64,
@@ -84,7 +84,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
             let free = turns
                 .iter_mut()
                 .flat_map(|turn| Counter::ALL.iter().copied().zip(turn))
-                .find(|(counter, place)| place.is_none() && request.event.on(*counter));
+                .find(|(counter, place)| place.is_none() && request.event.can_use(*counter));
             let (counter, place) = free.ok_or(NoRoom(request.event))?;
             *place = Some(Slot::new(request.event, counter, request.pace));
         }
@@ -94,19 +94,19 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
             modes,
             samples: Deque::new(),
             counting: false,
-            seen: 0,
+            updated_at: 0,
             enabled: 0,
             interrupts: 0,
             spurious: 0,
         })
     }
 
-    /// Starts counting. `time` is the current time in ticks of the clock that [`Interrupted::time`] uses, such as %stick. Intervals of a
+    /// Starts counting. `time` is the current time in ticks of the clock that [`InterruptPoint::time`] uses, such as %stick. Intervals of a
     /// [`Pace`] are in these ticks, too. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);
-        self.seen = time;
+        self.updated_at = time;
         self.load(unit);
         unit.start(&self.program())?;
         self.counting = true;
@@ -117,7 +117,11 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     ///
     /// # Errors
     /// Fails if the unit refuses to continue. Counts and samples remain.
-    pub fn handle(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
+    pub fn handle(
+        &mut self,
+        unit: &mut U,
+        at: &InterruptPoint<U::Mode>,
+    ) -> Result<Cause, U::Refusal> {
         self.interrupts += 1;
         let cause = self.collect(unit, at);
         self.spurious += u64::from(cause.is_spurious());
@@ -129,7 +133,11 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     ///
     /// # Errors
     /// Fails if the unit refuses to continue. Counts and samples remain.
-    pub fn rotate(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Result<Cause, U::Refusal> {
+    pub fn rotate(
+        &mut self,
+        unit: &mut U,
+        at: &InterruptPoint<U::Mode>,
+    ) -> Result<Cause, U::Refusal> {
         let cause = self.collect(unit, at);
         self.end_turn();
         let occupied = |turn: &&Turn<_>| turn.iter().any(Option::is_some);
@@ -142,7 +150,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
 
     /// Stops counting until the next [`start`](Self::start). Handles overflows with pending
     /// interrupts.
-    pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
+    pub fn stop(&mut self, unit: &mut U, at: &InterruptPoint<U::Mode>) -> Cause {
         let cause = self.collect(unit, at);
         if self.counting {
             self.end_turn();
@@ -209,16 +217,16 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     }
 
     /// Stops the unit, reads its counters, and handles their overflows.
-    fn collect(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
+    fn collect(&mut self, unit: &mut U, at: &InterruptPoint<U::Mode>) -> Cause {
         unit.stop();
-        let asking = unit.overflowed();
+        let pending = unit.overflowed();
         let mut cause = Cause { counters: CounterSet::NONE, timer: unit.timer_pending() };
         if self.counting {
-            let ticks = self.pass(at.time);
+            let ticks = self.advance_to(at.time);
             for slot in slots(&mut self.turns, self.current) {
-                slot.pass(ticks);
+                slot.add_running(ticks);
                 slot.update(unit);
-                if !asking.contains(slot.counter()) {
+                if !pending.contains(slot.counter()) {
                     continue;
                 }
                 match slot.overflow(unit) {
@@ -227,14 +235,14 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
                     Overflow::Sampled(period) => {
                         let sample = Sample { at: *at, event: slot.event(), period };
                         if self.samples.push_back(sample).is_err() {
-                            slot.lose();
+                            slot.count_lost();
                         }
                     }
                 }
                 cause.counters = cause.counters | slot.counter().into();
             }
         }
-        unit.acknowledge(asking);
+        unit.acknowledge(pending);
         slots(&mut self.turns, self.current)
             .filter(|slot| cause.counters.contains(slot.counter()))
             .for_each(|slot| slot.load(unit));
@@ -242,9 +250,9 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
     }
 
     /// Adds the time up to `now` to `enabled`. Returns the number of ticks since the last call.
-    fn pass(&mut self, now: u64) -> u64 {
-        let ticks = now.saturating_sub(self.seen);
-        self.seen = self.seen.saturating_add(ticks);
+    fn advance_to(&mut self, now: u64) -> u64 {
+        let ticks = now.saturating_sub(self.updated_at);
+        self.updated_at = self.updated_at.saturating_add(ticks);
         self.enabled = self.enabled.saturating_add(ticks);
         ticks
     }

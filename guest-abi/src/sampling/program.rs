@@ -11,7 +11,7 @@ pub trait UnitEvent: Copy + Eq + fmt::Debug + 'static {
     fn counters(self) -> CounterSet;
 
     /// Returns `true` if this counter can count the event.
-    fn on(self, counter: Counter) -> bool {
+    fn can_use(self, counter: Counter) -> bool {
         self.counters().contains(counter)
     }
 }
@@ -28,7 +28,7 @@ impl<E: UnitEvent> Assignment<E> {
 
     /// Returns the assignment of two events to counters 0 and 1; `None` if a counter cannot count its event.
     pub fn new(pic0: Option<E>, pic1: Option<E>) -> Option<Self> {
-        let fits = |event: Option<E>, counter| event.is_none_or(|event| event.on(counter));
+        let fits = |event: Option<E>, counter| event.is_none_or(|event| event.can_use(counter));
         (fits(pic0, Counter::Pic0) && fits(pic1, Counter::Pic1))
             .then_some(Self { events: [pic0, pic1] })
     }

@@ -5,7 +5,7 @@ use crate::strand::StrandId;
 
 /// The place and time of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Interrupted<M> {
+pub struct InterruptPoint<M> {
     /// The address of the next instruction of the interrupted code.
     pub address: u64,
     /// The strand (or other processor) that was interrupted.
@@ -21,7 +21,7 @@ pub struct Interrupted<M> {
 #[must_use]
 pub struct Sample<E, M> {
     /// The place and time of the interrupt.
-    pub at: Interrupted<M>,
+    pub at: InterruptPoint<M>,
     /// The event whose counter overflowed.
     pub event: E,
     /// The number of events since the previous sample. The periods of an event's samples, lost ones included, add up to the event's

@@ -1,6 +1,6 @@
 //! One event on one counter: its count and its next overflow.
 
-use super::estimate::{Estimate, Turns};
+use super::estimate::{Estimate, TurnStatistics};
 use super::pace::{Pace, Pacer};
 use super::period::Period;
 use super::unit::CounterUnit;
@@ -38,9 +38,9 @@ pub(super) struct Slot<E> {
     /// The number of events until the overflow, as of the last read or write of the counter.
     due: u32,
     running: u64,
-    turns: Turns,
+    turns: TurnStatistics,
     /// The count and the running time at the start of the turn.
-    turn_began: (u64, u64),
+    turn_start: (u64, u64),
     pacer: Option<Pacer>,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Overflow {
 impl<E: Copy> Slot<E> {
     pub(super) fn new(event: E, counter: Counter, pace: Option<Pace>) -> Self {
         let pacer = pace.map(Pacer::new);
-        let first = pacer.map_or(Period::LONGEST, |pacer| pacer.current());
+        let first = pacer.map_or(Period::MAX, |pacer| pacer.current());
         let totals = EventReport {
             event,
             counter,
@@ -73,8 +73,8 @@ impl<E: Copy> Slot<E> {
             count: StrandCount::new(0_u32),
             due: first.events(),
             running: 0,
-            turns: Turns::default(),
-            turn_began: (0, 0),
+            turns: TurnStatistics::default(),
+            turn_start: (0, 0),
             pacer,
         }
     }
@@ -94,7 +94,7 @@ impl<E: Copy> Slot<E> {
         self.count.rebase(value);
     }
 
-    pub(super) fn pass(&mut self, ticks: u64) {
+    pub(super) fn add_running(&mut self, ticks: u64) {
         self.running = self.running.saturating_add(ticks);
     }
 
@@ -109,11 +109,11 @@ impl<E: Copy> Slot<E> {
     /// [loads](Self::load) the counter, unless the result is [`NotDue`](Overflow::NotDue).
     pub(super) fn overflow<U: CounterUnit>(&mut self, unit: &U) -> Overflow {
         let past = i64::from(unit.past_overflow(self.counter()));
-        if past < -i64::from(U::EARLY) {
+        if past < -i64::from(U::MAX_EARLY) {
             return Overflow::NotDue;
         }
         let Some(pacer) = &mut self.pacer else {
-            self.reload(Period::LONGEST, past);
+            self.reload(Period::MAX, past);
             return Overflow::Counted;
         };
         let finished = u64::from(pacer.current().events());
@@ -136,7 +136,7 @@ impl<E: Copy> Slot<E> {
         missed.unsigned_abs()
     }
 
-    pub(super) fn lose(&mut self) {
+    pub(super) fn count_lost(&mut self) {
         self.totals.lost += 1;
     }
 
@@ -145,10 +145,10 @@ impl<E: Copy> Slot<E> {
     }
 
     pub(super) fn end_turn(&mut self) {
-        let (events, running) = self.turn_began;
+        let (events, running) = self.turn_start;
         let counted = self.count.events().wrapping_sub(events);
         self.turns.add(counted, self.running - running);
-        self.turn_began = (self.count.events(), self.running);
+        self.turn_start = (self.count.events(), self.running);
     }
 
     pub(super) fn report(&self, enabled: u64) -> EventReport<E> {

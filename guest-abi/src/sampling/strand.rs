@@ -37,7 +37,7 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;
-    const EARLY: u32 = 15;
+    const MAX_EARLY: u32 = 15;
 
     fn events() -> impl Iterator<Item = SparcSelect> {
         SparcEvent::ALL.iter().copied().map(SparcSelect::from)

@@ -14,15 +14,15 @@ pub struct Throttle {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Throttled {
+pub(super) struct ThrottleState {
     window_start: u64,
     in_window: u32,
     doublings: u32,
 }
 
-impl Throttled {
+impl ThrottleState {
     /// The maximum number of doublings. More doublings have no effect: 2^31 times any period is at least the longest period.
-    const MOST: u32 = 31;
+    const MAX_DOUBLINGS: u32 = 31;
 
     pub(super) const fn doublings(&self) -> u32 {
         self.doublings
@@ -43,7 +43,7 @@ impl Throttled {
         }
         self.window_start = now;
         self.in_window = 0;
-        self.doublings = (self.doublings + 1).min(Self::MOST);
+        self.doublings = (self.doublings + 1).min(Self::MAX_DOUBLINGS);
         true
     }
 }

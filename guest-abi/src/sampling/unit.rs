@@ -29,7 +29,7 @@ pub trait CounterUnit {
 
     /// The maximum number of events by which the interrupt can be early. After an early interrupt,
     /// the handler has to write the counter; otherwise the overflow interrupts again.
-    const EARLY: u32;
+    const MAX_EARLY: u32;
 
     /// Returns all events that have a name.
     fn events() -> impl Iterator<Item = Self::Event>;

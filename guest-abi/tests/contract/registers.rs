@@ -2,19 +2,21 @@
 
 use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics};
 use guest_abi::{
-    Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port, Version,
+    Counter, Hub, HubRole, HubUnit, Mcu, McuRole, Node, PerfReg, Pmu, Port, RegisterKind, Version,
 };
 use proptest::prelude::*;
 
 /// Returns the kind and name of each register in the order of their ids (FWARC/2007/529 section 3.1).
-fn registers() -> Vec<(Kind, String)> {
-    let mut registers =
-        vec![(Kind::Strand, "SPARC_PCR".to_owned()), (Kind::L2, "L2_PERF_CONFIG".to_owned())];
+fn registers() -> Vec<(RegisterKind, String)> {
+    let mut registers = vec![
+        (RegisterKind::Strand, "SPARC_PCR".to_owned()),
+        (RegisterKind::L2, "L2_PERF_CONFIG".to_owned()),
+    ];
     for &node in Node::ALL {
         for &mcu in Mcu::ALL {
             for (&role, name) in McuRole::ALL.iter().zip(["PCR", "PIC"]) {
                 let name = format!("NODE{}_MCU{}_{name}", node.index(), mcu.index());
-                registers.push((Kind::Dram { node, mcu, role }, name));
+                registers.push((RegisterKind::Dram { node, mcu, role }, name));
             }
         }
     }
@@ -23,7 +25,7 @@ fn registers() -> Vec<(Kind, String)> {
             let part = ["LPU_A", "LPU_B", "LPU_C", "LPU_D", "GPD", "ASU"][unit.index()];
             for (&role, name) in HubRole::ALL.iter().zip(["PCR", "PIC0", "PIC1"]) {
                 let name = format!("ZAM{}_{part}_{name}", hub.index());
-                registers.push((Kind::Hub { hub, unit, role }, name));
+                registers.push((RegisterKind::Hub { hub, unit, role }, name));
             }
         }
     }
@@ -59,7 +61,7 @@ fn ids_of_some() {
         (2, PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr)),
         (5, PerfReg::dram(Node::Node0, Mcu::Mcu1, McuRole::Pic)),
         (16, PerfReg::dram(Node::Node3, Mcu::Mcu1, McuRole::Pcr)),
-        (18, PerfReg::FIRST_OF_HUBS),
+        (18, PerfReg::FIRST_HUB),
         (18, PerfReg::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr)),
         (62, PerfReg::hub(Hub::Zam2, HubUnit::LpuC, HubRole::Pic1)),
         (84, PerfReg::hub(Hub::Zam3, HubUnit::Gpd, HubRole::Pcr)),
@@ -121,7 +123,7 @@ fn registers_of_pmus() {
     for (pmu, expected) in Pmu::ALL.into_iter().zip(pmu_registers()) {
         let registers = [pmu.pcr(), pmu.pic(Counter::Pic0), pmu.pic(Counter::Pic1)];
         assert_eq!(registers.map(PerfReg::id), expected);
-        assert_eq!(matches!(pmu.pics(), Pics::Together(_)), expected[1] == expected[2]);
+        assert_eq!(matches!(pmu.pics(), Pics::Shared(_)), expected[1] == expected[2]);
         assert_eq!(registers.map(Pmu::from_register), [Some(pmu); 3]);
     }
     let others = [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG];

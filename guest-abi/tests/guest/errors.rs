@@ -1,7 +1,9 @@
 //! Checks that every error says in words what happened, has the status of the call that failed, and passes through `?`.
 
 use guest_abi::event::{DramEvent, SparcEvent};
-use guest_abi::guest::{Bounds, NegotiateError, OtherPmu, RetryError, SnapshotError, Tries};
+use guest_abi::guest::{
+    NegotiateError, PmuMismatch, RetryError, SnapshotError, SnapshotLimits, Tries,
+};
 use guest_abi::layout::{PerfConfig, ReservedEvent, SparcSelect};
 use guest_abi::register::DramPmu;
 use guest_abi::sampling::{NoRoom, Period};
@@ -22,7 +24,7 @@ fn text_and_status() {
     let blocked = RetryError::StillBlocked(Tries::new(3).unwrap());
     let loads = SparcSelect::from(SparcEvent::Loads);
     let [counted, found] = [Mcu::Mcu0, Mcu::Mcu1].map(|mcu| DramPmu::new(Node::Node2, mcu).into());
-    let granted = NegotiateError::MoreThanAsked(Version::V1_1);
+    let granted = NegotiateError::MinorTooHigh(Version::V1_1);
     says(HvError::NoAccess, "ENOACCESS", denied);
     says(NegotiateError::Refused(HvError::NoAccess), "API group 0x205 refused: ENOACCESS", denied);
     says(granted, "API group 0x205: 1.1 granted, more than asked for", none);
@@ -32,7 +34,7 @@ fn text_and_status() {
     says(SnapshotError::Changing(Tries::ONCE), "PCR changed during each of 1 reads", none);
     says(NoRoom(loads), "no counter and turn is left for Instr_ld", none);
     says(ReservedEvent(0x203), "reserved event 0x203", none);
-    says(OtherPmu { counted, found }, "a snapshot of NODE2_MCU1 is not one of NODE2_MCU0", none);
+    says(PmuMismatch { counted, found }, "a snapshot of NODE2_MCU1 is not one of NODE2_MCU0", none);
     says(Period::try_from(0).unwrap_err(), "period 0: expected 1 to 2147483648", none);
     says("mem".parse::<DramEvent>().unwrap_err(), "no event of a DRAM channel has this name", none);
 }
@@ -43,8 +45,8 @@ fn question_marks() {
     let work = |steps| -> Result<u64, Error> {
         let counters = Script::counters(steps);
         let channel = DramPmu::new("NODE1".parse()?, Mcu::try_from(0)?);
-        let mut count = counters.snapshot(channel, Bounds::ONCE)?.count(Counter::Pic1);
-        Ok(count.update(&counters.snapshot(channel, Bounds::ONCE)?)?)
+        let mut count = counters.snapshot(channel, SnapshotLimits::ONCE)?.count(Counter::Pic1);
+        Ok(count.update(&counters.snapshot(channel, SnapshotLimits::ONCE)?)?)
     };
     let reads = |values| gets(&[(6, 1), (7, values), (6, 1)]);
     let events = 0x7fff_fff0_0000_0009;

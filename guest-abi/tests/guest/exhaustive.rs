@@ -36,7 +36,7 @@ fn all_counts<const BITS: u32, const FLAG: bool>(most: u64, steps: u32) -> u64 {
         for flag in [false, true] {
             let counter = Counter { bits: BITS, value, flag };
             let count = Widened::<BITS, FLAG>::new(counter.shows());
-            assert_eq!((count.events(), count.right_up_to()), (0, (1 << BITS) - 1));
+            assert_eq!((count.events(), count.valid_up_to()), (0, (1 << BITS) - 1));
             reads += next_counts(counter, count, 0, (most, steps));
         }
     }
@@ -59,16 +59,16 @@ fn next_counts<const BITS: u32, const FLAG: bool>(
         counter.count(more);
         // There are three cases: the flag proves that there was no wrap, the flag proves at least one wrap, or the flag proves
         // nothing.
-        let right_up_to = match (FLAG && !before.flag, counter.flag) {
+        let valid_up_to = match (FLAG && !before.flag, counter.flag) {
             (true, false) => u64::MAX,
             (true, true) => wrap - before.value + wrap - 1,
             (false, _) => wrap - 1,
         };
         let counted = count.update(counter.shows());
         let step = (before.value, before.flag, more);
-        assert_eq!((count.right_up_to(), count.events()), (right_up_to, counted), "{step:?}");
+        assert_eq!((count.valid_up_to(), count.events()), (valid_up_to, counted), "{step:?}");
         let truth = events + more;
-        if more <= right_up_to {
+        if more <= valid_up_to {
             assert_eq!(counted, truth, "{step:?}");
         } else {
             assert!(counted < truth && (truth - counted).is_multiple_of(wrap), "{step:?}");

@@ -39,7 +39,7 @@ fn major_zero_is_not_a_version() {
 
 #[test]
 fn more_than_asked_is_given_back() {
-    let too_much = NegotiateError::MoreThanAsked(Version::V1_1);
+    let too_much = NegotiateError::MinorTooHigh(Version::V1_1);
     let busy = NegotiateError::Refused(HvError::Busy);
     for (release, error) in [(granted(0, 0, 0), too_much), (not_granted(0, 0, 17), busy)] {
         let found = refused(&[granted(1, 0, 1), release], Version::V1_0);
@@ -54,7 +54,7 @@ fn best_takes_what_there_is() {
     };
     let refused = not_granted(1, 1, 13);
     let invalid = NegotiateError::Refused(HvError::Invalid);
-    let too_much = NegotiateError::MoreThanAsked(Version::new(1, 2));
+    let too_much = NegotiateError::MinorTooHigh(Version::new(1, 2));
     for (steps, version) in [
         (&[granted(1, 1, 1)][..], Ok(Version::V1_1)),
         (&[granted(1, 1, 0)], Ok(Version::V1_0)),

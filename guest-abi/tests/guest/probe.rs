@@ -1,6 +1,6 @@
 //! Checks that the probe makes the same calls as illumos's probe, in the same order.
 
-use guest_abi::guest::{Bounds, PmuSet, Presence, RetryError, SnapshotError};
+use guest_abi::guest::{PmuSet, Presence, RetryError, SnapshotError, SnapshotLimits};
 use guest_abi::{HvError, PerfReg, Pmu};
 
 use crate::script::{Script, Step, get, get_fails};
@@ -13,7 +13,7 @@ const PCRS: [u64; 32] = [
     33, 51, 69, 87, // ASU
 ];
 
-fn probe(answer: impl Fn(u64) -> Step) -> guest_abi::guest::Present {
+fn probe(answer: impl Fn(u64) -> Step) -> guest_abi::guest::PresentPmus {
     Script::counters(PCRS.map(answer)).probe().unwrap()
 }
 
@@ -96,9 +96,9 @@ fn enoaccess_is_for_one_register() {
         assert_eq!(present.usable().contains(pmu(pcr)), !of_hub_1(pcr), "{pcr}");
     }
     let failed = SnapshotError::Read(pmu(36).pcr(), RetryError::Failed(HvError::NoAccess));
-    assert_eq!(counters.snapshot(pmu(36), Bounds::ONCE), Err(failed));
+    assert_eq!(counters.snapshot(pmu(36), SnapshotLimits::ONCE), Err(failed));
     for pcr in [18, 36] {
-        let read = counters.snapshot(pmu(pcr), Bounds::ONCE).unwrap();
+        let read = counters.snapshot(pmu(pcr), SnapshotLimits::ONCE).unwrap();
         assert_eq!((read.pic0, read.pic1), (7, 7), "{pcr}");
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use guest_abi::guest::{
-    Bounds, OtherPmu, PmuCount, RetryError, Skew, Snapshot, SnapshotError, Tries,
+    PmuCount, PmuMismatch, RetryError, Skew, Snapshot, SnapshotError, SnapshotLimits, Tries,
 };
 use guest_abi::register::{DramPmu, LpuPmu};
 use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Pmu, Port};
@@ -23,9 +23,9 @@ impl Clock for Ticking {
     }
 }
 
-fn bounds(if_changed: u32, if_blocked: u32) -> Bounds {
-    let [if_changed, if_blocked] = [if_changed, if_blocked].map(|most| Tries::new(most).unwrap());
-    Bounds { if_changed, if_blocked }
+fn bounds(max_reads: u32, max_tries: u32) -> SnapshotLimits {
+    let [max_reads, max_tries] = [max_reads, max_tries].map(|most| Tries::new(most).unwrap());
+    SnapshotLimits { max_reads, max_tries }
 }
 
 fn skew(snapshot: &Snapshot) -> (u32, Option<u64>, u64) {
@@ -111,15 +111,15 @@ fn a_count_takes_its_counter_from_snapshots_of_its_pmu() {
     let hub = [(u64::MAX, 5), (3, 9)]
         .map(|(pic0, pic1)| [39, 40, 41, 40, 39].map(|id| (id, [7, pic0, pic1][id as usize - 39])));
     let counters = Script::counters(gets(&[dram.concat(), hub.concat()].concat()));
-    let snapshot = |pmu: Pmu| counters.snapshot(pmu, Bounds::ONCE).unwrap();
+    let snapshot = |pmu: Pmu| counters.snapshot(pmu, SnapshotLimits::ONCE).unwrap();
     let (channel, port) = (Pmu::from(CHANNEL), Pmu::from(PORT));
     let mut reads = snapshot(channel).count(Counter::Pic0);
     assert_eq!(reads.update(&snapshot(channel)), Ok(3));
-    assert_eq!((reads.pmu(), reads.right_up_to()), (channel, 0x8000_0001));
+    assert_eq!((reads.pmu(), reads.valid_up_to()), (channel, 0x8000_0001));
     let mut packets = snapshot(port).count(Counter::Pic0);
     let later = snapshot(port);
     assert_eq!(packets.update(&later), Ok(4));
-    assert_eq!(reads.update(&later), Err(OtherPmu { counted: channel, found: port }));
+    assert_eq!(reads.update(&later), Err(PmuMismatch { counted: channel, found: port }));
     assert_eq!(reads.events(), 3);
     assert_eq!(PmuCount::cleared(PORT, Counter::Pic1).update(&later), Ok(9));
 }

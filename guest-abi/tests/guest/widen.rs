@@ -52,22 +52,22 @@ fn bits_beyond_the_counter_are_ignored() {
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(shows(100u32));
-    assert_eq!(count.right_up_to(), 0x7fff_ffff);
+    assert_eq!(count.valid_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(shows(130u32)), 30);
     // The flag is clear, so the counter has not wrapped. The count is right however much time has passed.
-    assert_eq!(count.right_up_to(), u64::MAX);
+    assert_eq!(count.valid_up_to(), u64::MAX);
     // The counter has counted 2^31 + 20 more events since its value was 130. Only after 2^32 - 130 events would it have wrapped
     // twice.
     assert_eq!(count.update(shows(0x8000_0096u32)), 0x8000_0032);
-    assert_eq!(count.right_up_to(), 0xffff_ff7d);
+    assert_eq!(count.valid_up_to(), 0xffff_ff7d);
     // The flag was already set, so it shows no new wrap.
     assert_eq!(count.update(shows(0x8000_0097u32)), 0x8000_0033);
-    assert_eq!(count.right_up_to(), 0x7fff_ffff);
+    assert_eq!(count.valid_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(shows(0x8000_0096u32)), 0x1_0000_0032);
     // The guest clears the flag. The counter and the flag then both show the next wrap.
     count.rebase(shows(0x7fff_fffeu32));
     assert_eq!(count.update(shows(0x8000_0001u32)), 0x1_0000_0035);
-    assert_eq!(count.right_up_to(), 0x8000_0001);
+    assert_eq!(count.valid_up_to(), 0x8000_0001);
 }
 
 #[test]
@@ -84,17 +84,17 @@ fn a_write_is_not_an_event() {
 #[test]
 fn longest_intervals() {
     let rate = |events, ticks| Rate::new(events, ticks).unwrap();
-    assert_eq!(DramCount::longest_interval(Rate::ONE_A_TICK), 0x7fff_ffff);
-    assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
+    assert_eq!(DramCount::longest_interval(Rate::ONE_PER_TICK), 0x7fff_ffff);
+    assert_eq!(StrandCount::longest_interval(Rate::ONE_PER_TICK), 0xffff_ffff);
     let eight = Rate::per_tick(8).unwrap();
     assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
     // The longest interval is 715,827,882 times two ticks. Two more ticks add 3 events, which makes 2^31 + 1 events: too many.
     assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
     assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
     assert_eq!(StrandCount::longest_interval(rate(1, u32::MAX)), 0xffff_fffe_0000_0001);
-    assert_eq!(HubCount::longest_interval(Rate::ONE_A_TICK), u64::MAX);
+    assert_eq!(HubCount::longest_interval(Rate::ONE_PER_TICK), u64::MAX);
     assert_eq!(HubCount::longest_interval(rate(1, 2)), u64::MAX);
-    assert_eq!(Widened::<1>::longest_interval(Rate::ONE_A_TICK), 1);
+    assert_eq!(Widened::<1>::longest_interval(Rate::ONE_PER_TICK), 1);
     assert_eq!([Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)], [None; 3]);
 }
 
@@ -105,7 +105,7 @@ fn the_flag_makes_longer_intervals_safe() {
     let right = |last: u32, raw: u32, interval| {
         let mut count = DramCount::new(shows(last));
         count.update(shows(raw));
-        Rate::ONE_A_TICK.is_within(count.right_up_to(), interval)
+        Rate::ONE_PER_TICK.is_within(count.valid_up_to(), interval)
     };
     assert!(right(0x7fff_0000, 0x7fff_0005, u64::MAX), "no wrap");
     assert!(Rate::per_tick(8).unwrap().is_within(u64::MAX, u64::MAX), "no wrap at any rate");
@@ -116,7 +116,7 @@ fn the_flag_makes_longer_intervals_safe() {
     // A clock that goes backwards looks like a very long interval.
     let mut count = StrandCount::new(0_u32);
     count.update(1_u32);
-    assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
+    assert!(!Rate::ONE_PER_TICK.is_within(count.valid_up_to(), 49_u64.wrapping_sub(50)));
 }
 
 /// Adds events to a `WIDTH`-bit counter, and checks the count after each item of `more`. The upper `WIDTH` bits of an item are the number
@@ -138,7 +138,7 @@ proptest! {
         safe_increments::<32>(start, &more);
     }
 
-    /// A count is right for up to `right_up_to` events. After more events, the count is too low by a multiple of 2^31. The guest
+    /// A count is right for up to `valid_up_to` events. After more events, the count is too low by a multiple of 2^31. The guest
     /// sometimes clears the flag.
     #[test]
     fn a_count_knows_how_far_it_is_right(
@@ -155,7 +155,7 @@ proptest! {
             }
             counter = (counter + more) % (1 << 31);
             let counted = count.update(shows(counter | flag));
-            if more <= count.right_up_to() {
+            if more <= count.valid_up_to() {
                 prop_assert_eq!(counted, truth);
             } else {
                 prop_assert!(counted < truth && (truth - counted).is_multiple_of(1 << 31));
@@ -185,7 +185,7 @@ proptest! {
             let more = u128::from(interval.div_ceil(ticks.into())) * u128::from(events);
             truth += more;
             let counted = u128::from(count.update(shows((truth % (1 << 31)) as u32)));
-            prop_assert_eq!(rate.is_within(count.right_up_to(), interval), more < 1 << 31);
+            prop_assert_eq!(rate.is_within(count.valid_up_to(), interval), more < 1 << 31);
             if more < 1 << 31 {
                 prop_assert_eq!(counted, truth - unseen);
             }

@@ -15,7 +15,7 @@ fn extended<const AT: u32>() {
         for counter in BOTH {
             unit.count(counter, 1_000_000_000);
         }
-        if !unit.asking.is_empty() {
+        if !unit.pending.is_empty() {
             profiler.handle(&mut unit, &at(time)).unwrap();
             handled += 1;
         }

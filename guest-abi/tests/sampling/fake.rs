@@ -2,7 +2,7 @@
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{
-    CounterSet, CounterUnit, Interrupted, ModeSet, Pace, Period, Profiler, Program, Request,
+    CounterSet, CounterUnit, InterruptPoint, ModeSet, Pace, Period, Profiler, Program, Request,
     Sample, UnitEvent, UnitMode,
 };
 use guest_abi::{HvError, StrandId};
@@ -41,7 +41,7 @@ impl UnitMode for Mode {
 pub(crate) struct Fake<const AT: u32> {
     pub(crate) program: Option<Program<FakeEvent, Mode>>,
     pub(crate) counters: [u32; 2],
-    pub(crate) asking: CounterSet,
+    pub(crate) pending: CounterSet,
     pub(crate) timer: bool,
     pub(crate) refuses: bool,
     /// All writes to counters, in order.
@@ -69,7 +69,7 @@ impl<const AT: u32> Fake<AT> {
     }
 
     pub(crate) fn ask(&mut self, counter: Counter) {
-        self.asking = self.asking | counter.into();
+        self.pending = self.pending | counter.into();
     }
 
     /// Empties the write log, and returns its contents. Each value is relative to the value at which the counter overflows.
@@ -89,7 +89,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = AT;
-    const EARLY: u32 = 16;
+    const MAX_EARLY: u32 = 16;
 
     fn events() -> impl Iterator<Item = FakeEvent> {
         (0..30).map(FakeEvent)
@@ -115,11 +115,11 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 
     fn overflowed(&self) -> CounterSet {
-        self.asking
+        self.pending
     }
 
     fn acknowledge(&mut self, counters: CounterSet) {
-        self.asking = self.asking.without(counters);
+        self.pending = self.pending.without(counters);
     }
 
     fn timer_pending(&self) -> bool {
@@ -128,8 +128,8 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
 }
 
 /// Returns an interrupt at `time`. Its address is `time` plus 0x1_0000.
-pub(crate) fn at(time: u64) -> Interrupted<Mode> {
-    Interrupted {
+pub(crate) fn at(time: u64) -> InterruptPoint<Mode> {
+    InterruptPoint {
         address: time.wrapping_add(0x1_0000),
         strand: StrandId::new(70).unwrap(),
         time,

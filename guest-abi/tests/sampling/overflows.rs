@@ -42,7 +42,7 @@ fn a_sample_says_where_when_and_what() {
     assert_eq!(profiler.pop(), Some(Sample { at: at(77), event: FakeEvent(3), period: 100 }));
     assert_eq!(profiler.pop(), None);
     assert!(unit.program.is_some(), "it counts again");
-    assert_eq!(unit.asking, CounterSet::NONE);
+    assert_eq!(unit.pending, CounterSet::NONE);
 }
 
 /// Interrupts come 0, 7, 3 and 99 events late. A late interrupt makes the next period shorter by the same number of events.
@@ -148,7 +148,7 @@ fn an_overflow_that_is_not_due_is_spurious() {
     unit.count(Pic0, 83);
     unit.ask(Pic0);
     assert_eq!(profiler.handle(&mut unit, &at(1)), Ok(NOTHING));
-    assert_eq!(unit.asking, CounterSet::NONE);
+    assert_eq!(unit.pending, CounterSet::NONE);
     assert_eq!(profiler.spurious(), 1);
     assert!(unit.count(Pic0, 17));
     profiler.handle(&mut unit, &at(2)).unwrap();
@@ -161,7 +161,7 @@ fn overflows_from_before_the_start_are_dropped() {
     unit.ask(Pic0);
     let mut profiler = Profiler::<_, 1, 8>::new(ModeSet::ALL, &[every(3, 100)]).unwrap();
     profiler.start(&mut unit, 0).unwrap();
-    assert_eq!(unit.asking, CounterSet::NONE);
+    assert_eq!(unit.pending, CounterSet::NONE);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn goes_on_after_a_stop_in_the_middle_of_a_period() {
 fn an_overflow_for_which_the_unit_does_not_ask_comes_with_the_next_event() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
     unit.count(Pic0, 104);
-    unit.asking = CounterSet::NONE;
+    unit.pending = CounterSet::NONE;
     assert_eq!(profiler.stop(&mut unit, &at(1)), NOTHING);
     unit.take_writes();
     profiler.start(&mut unit, 2).unwrap();
@@ -268,7 +268,7 @@ fn no_drift<const AT: u32>(pace: Pace, steps: &[u32]) {
         if unit.past_overflow(Pic0) >= -16 {
             unit.ask(Pic0);
         }
-        if unit.asking.is_empty() {
+        if unit.pending.is_empty() {
             continue;
         }
         profiler.handle(&mut unit, &at(time as u64)).unwrap();

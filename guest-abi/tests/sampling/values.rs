@@ -27,7 +27,7 @@ fn sets_of_counters() {
 
 #[test]
 fn sets_of_modes() {
-    let every: Vec<_> = ModeSet::<Mode>::every().collect();
+    let every: Vec<_> = ModeSet::<Mode>::subsets().collect();
     let (user, kernel) = (ModeSet::from(Mode::User), ModeSet::from(Mode::Kernel));
     assert_eq!(every, [ModeSet::NONE, user, kernel, ModeSet::ALL]);
     assert_eq!(user | kernel, ModeSet::ALL);
@@ -41,15 +41,15 @@ fn sets_of_modes() {
 #[test]
 fn periods_are_1_to_2_to_the_31() {
     assert_eq!((Period::new(0), Period::new(0x8000_0001)), (None, None));
-    assert_eq!(Period::new(1), Some(Period::SHORTEST));
-    assert_eq!(Period::new(0x8000_0000), Some(Period::LONGEST));
+    assert_eq!(Period::new(1), Some(Period::MIN));
+    assert_eq!(Period::new(0x8000_0000), Some(Period::MAX));
     let nearest = [0, 1, 77, 0x8000_0000, 0x8000_0001, u64::MAX].map(Period::nearest);
     let events = nearest.map(Period::events);
     assert_eq!(events, [1, 1, 77, 0x8000_0000, 0x8000_0000, 0x8000_0000]);
     let (mut wrapping, mut topmost) = (Wrapping::default(), Topmost::default());
     wrapping.preload(Pic0, period(1000));
     topmost.preload(Pic0, period(1000));
-    topmost.preload(Pic1, Period::LONGEST);
+    topmost.preload(Pic1, Period::MAX);
     assert_eq!(wrapping.written, [(Pic0, 0xffff_fc18)]);
     assert_eq!(topmost.written, [(Pic0, 0x7fff_fc18), (Pic1, 0)]);
 }
@@ -68,7 +68,7 @@ fn assignments_fit_the_counters() {
     assert_eq!(Assignment::one(one).map(events), Some([None, Some(one)]));
     assert_eq!(Assignment::one(one).unwrap().counters(), CounterSet::only(Pic1));
     assert_eq!(Assignment::<FakeEvent>::NONE.counters(), CounterSet::NONE);
-    assert!(any.on(Pic0) && any.on(Pic1) && !zero.on(Pic1));
+    assert!(any.can_use(Pic0) && any.can_use(Pic1) && !zero.can_use(Pic1));
 }
 
 /// OV1 is bit 31, OV0 bit 18, TOE1 bit 5, TOE0 bit 4, HOLDOV1 bit 63, HOLDOV0 bit 62.
@@ -100,7 +100,7 @@ fn overflow_bits_of_the_pcr() {
 #[test]
 fn programs_of_the_pcr() {
     let expected = [0, 4, 2, 6, 8, 12, 10, 14];
-    for (modes, bits) in ModeSet::every().zip(expected) {
+    for (modes, bits) in ModeSet::subsets().zip(expected) {
         let program = Program {
             events: Assignment::new(Some(SparcEvent::Loads.into()), None).unwrap(),
             modes,

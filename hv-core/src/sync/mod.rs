@@ -41,16 +41,16 @@ pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
 /// The ordering of two accesses that together decide whether a strand accesses a device: the strand exchanges one word, and then loads
-/// another word. The ordering is [`Ordering::SeqCst`], or `Relaxed` on SPARC V9 (see [`BEFORE_DEVICE`]). Call [`exchanged`] between the
+/// another word. The ordering is [`Ordering::SeqCst`], or `Relaxed` on SPARC V9 (see [`BEFORE_DEVICE`]). Call [`fence_after_exchange`] between the
 /// exchange and the load.
-pub const EXCHANGE_AND_LOOK: Ordering =
+pub const EXCHANGE_THEN_LOAD: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Stops the compiler from moving a load before an earlier exchange of another word. Both accesses use the ordering [`EXCHANGE_AND_LOOK`],
+/// Stops the compiler from moving a load before an earlier exchange of another word. Both accesses use the ordering [`EXCHANGE_THEN_LOAD`],
 /// which stops the processor from doing the same (on SPARC V9, the processor never does). Under loom, this function is a fence, because
 /// loom treats sequentially consistent accesses as acquire and release.
 #[inline(always)]
-pub fn exchanged() {
+pub fn fence_after_exchange() {
     if cfg!(loom) {
         fence(Ordering::SeqCst);
     } else {

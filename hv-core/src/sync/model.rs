@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Runs a model in all orders with at most `preemptions` preemptions, and prints the number of orders. Panics if the model panics, or if it
-/// has fewer than `least` orders, which means that the model is wrong.
-pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 'static) {
+/// has fewer than `min_orders` orders, which means that the model is wrong.
+pub fn explore(preemptions: usize, min_orders: u64, model: impl Fn() + Send + Sync + 'static) {
     let preemptions = std::env::var("PREEMPTIONS")
         .map_or(preemptions, |number| number.parse().expect("a number of preemptions"));
     let orders = Arc::new(AtomicU64::new(0));
@@ -39,14 +39,14 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
     let said = std::format!("{name}: {orders} orders, at most {preemptions} preemptions\n");
     // Unlike `println!`, a direct write shows the text even if the test passes. A failed write does no harm.
     let _ = std::io::stdout().write_all(said.as_bytes());
-    assert!(orders >= least, "{orders} orders");
+    assert!(orders >= min_orders, "{orders} orders");
 }
 
 /// The code of one strand of a model. Its argument is the data that the strands share.
-pub type Part<T> = fn(&T);
+pub type StrandCode<T> = fn(&T);
 
 /// Runs the strands concurrently, and waits for all of them. Panics if a strand panics.
-pub fn meet<T: 'static, const N: usize>(shared: &Rc<T>, parts: [Part<T>; N]) {
+pub fn run_concurrently<T: 'static, const N: usize>(shared: &Rc<T>, parts: [StrandCode<T>; N]) {
     let threads = parts.map(|part| {
         let shared = Rc::clone(shared);
         loom::thread::spawn(move || part(&shared))

@@ -29,13 +29,13 @@ pub use shuttle::thread;
 const SEED: u64 = 1;
 
 /// The number of priority changes in a PCT schedule, plus 1.
-const DEPTH: usize = 5;
+const PCT_DEPTH: usize = 5;
 
 /// The maximum number of steps. A schedule with more steps counts as stuck, and fails.
-const STEPS: usize = 2_000_000;
+const MAX_STEPS: usize = 2_000_000;
 
 /// The size of a strand's stack in bytes. A model builds the service on the stack.
-const STACK: usize = 4 << 20;
+const STACK_BYTES: usize = 4 << 20;
 
 /// Runs a model in `schedules` random schedules and in the same number of PCT schedules, and prints both numbers. If the model panics,
 /// prints the schedule as a value for the variable `SCHEDULE`, and panics.
@@ -50,7 +50,7 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
     let times = setting("SCHEDULES").map_or(1, |times| times.parse().expect("a number"));
     let schedules = times * schedules;
     let random = run(RandomScheduler::new_from_seed(SEED, schedules), model.clone());
-    let pct = run(PctScheduler::new_from_seed(SEED, DEPTH, schedules), model);
+    let pct = run(PctScheduler::new_from_seed(SEED, PCT_DEPTH, schedules), model);
     // Unlike `println!`, a direct write shows the text even if the test passes. A failed write does no harm.
     let said = format!("{name}: {random} random schedules, {pct} of PCT\n");
     let _ = std::io::stdout().write_all(said.as_bytes());
@@ -58,15 +58,15 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
 
 fn run(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'static) -> usize {
     let mut config = Config::new();
-    config.stack_size = STACK;
-    config.max_steps = MaxSteps::FailAfter(STEPS);
+    config.stack_size = STACK_BYTES;
+    config.max_steps = MaxSteps::FailAfter(MAX_STEPS);
     // The warnings say that shuttle, unlike loom, does not model weak orderings.
     config.silence_warnings = true;
     Runner::new(scheduler, config).run(model)
 }
 
 /// Calls `part` on strands 0 to `strands - 1` concurrently, and waits for all of them. Panics if a strand panics.
-pub fn meet(strands: usize, part: impl Fn(usize) + Sync) {
+pub fn run_concurrently(strands: usize, part: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         let part = &part;
         let strands: Vec<_> =
@@ -78,7 +78,7 @@ pub fn meet(strands: usize, part: impl Fn(usize) + Sync) {
 }
 
 /// Returns a number below `end` that the schedule chooses.
-pub fn any_below(end: usize) -> usize {
+pub fn random_below(end: usize) -> usize {
     use shuttle::rand::Rng;
     shuttle::rand::thread_rng().gen_range(0..end)
 }

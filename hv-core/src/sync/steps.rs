@@ -34,13 +34,13 @@ mod word;
 /// These functions do nothing, because model checkers choose the orders themselves.
 #[cfg(any(loom, shuttle))]
 mod orders {
-    use super::word::{Operation, Place};
+    use super::word::{Operation, WordLocation};
 
-    pub(super) fn taken(_: impl FnOnce() -> Place, _: Operation) -> Option<u64> {
+    pub(super) fn perform(_: impl FnOnce() -> WordLocation, _: Operation) -> Option<u64> {
         None
     }
 
-    pub(super) fn spins() -> bool {
+    pub(super) fn note_spin() -> bool {
         false
     }
 }
@@ -48,7 +48,7 @@ mod orders {
 /// Does the same as core's `spin_loop`. In an [`orders`] search, the strand instead waits for a change of the word that it used last, or
 /// gives up.
 pub fn spin_loop() {
-    if !orders::spins() {
+    if !orders::note_spin() {
         super::hint::spin_loop();
     }
 }
@@ -67,7 +67,7 @@ use shuttle::thread_local;
 use std::thread_local;
 
 use super::{Ordering, atomic};
-use word::{Operation, Place, Value};
+use word::{Operation, Value, WordLocation};
 
 /// A planned action, and the step before which it happens: 0 is the next step.
 type Plan = (usize, Box<dyn FnOnce()>);
@@ -87,26 +87,26 @@ struct Dead;
 /// Calls `call`, and calls `other` just before step number `step` of the call, counted from 0. `other` stands for another
 /// strand, whose steps are not counted. Returns the result of the call, and `true` if the call reached the step.
 ///
-/// Calls of [`before`] and [`die_at`] can be nested.
-pub fn before<R>(
+/// Calls of [`interleave_at`] and [`die_at`] can be nested.
+pub fn interleave_at<R>(
     step: usize,
     other: impl FnOnce() + 'static,
     call: impl FnOnce() -> R,
 ) -> (R, bool) {
-    let came = Rc::new(Cell::new(false));
+    let reached = Rc::new(Cell::new(false));
     let plan: Plan = (step, {
-        let came = Rc::clone(&came);
+        let reached = Rc::clone(&reached);
         Box::new(move || {
-            came.set(true);
+            reached.set(true);
             other();
         })
     });
     change_plans(|plans| plans.push(plan));
     let result = call();
-    if !came.get() {
+    if !reached.get() {
         change_plans(|plans| drop(plans.pop()));
     }
-    (result, came.get())
+    (result, reached.get())
 }
 
 fn change_plans(change: impl FnOnce(&mut Vec<Plan>)) {
@@ -122,7 +122,7 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         DEAD.with(|dead| dead.set(true));
         resume_unwind(Box::new(Dead));
     };
-    let ended = catch_unwind(AssertUnwindSafe(|| before(step, die, call).0));
+    let ended = catch_unwind(AssertUnwindSafe(|| interleave_at(step, die, call).0));
     DEAD.with(|dead| dead.set(false));
     ended
         .map_err(|thrown| {
@@ -135,7 +135,10 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
 
 /// Calls `call`, and calls `observer` just before each of the call's operations on an atomic, with the word's address and `true` if the
 /// operation may change the word. The observer's own steps are not counted.
-pub fn observed<R>(observer: impl FnMut(usize, bool) + 'static, call: impl FnOnce() -> R) -> R {
+pub fn with_observer<R>(
+    observer: impl FnMut(usize, bool) + 'static,
+    call: impl FnOnce() -> R,
+) -> R {
     OBSERVER.with(|cell| cell.set(Some(Box::new(observer))));
     let result = call();
     OBSERVER.with(Cell::take);
@@ -187,24 +190,24 @@ macro_rules! stepped {
                 }
             }
 
-            fn place(&self) -> Place {
+            fn location(&self) -> WordLocation {
                 let initial = self.0.load(Ordering::SeqCst).into_word();
-                Place { address: &raw const *self as usize, initial, mask: <$value>::MASK }
+                WordLocation { address: &raw const *self as usize, initial, mask: <$value>::MASK }
             }
 
-            fn taken(&self, operation: Operation) -> Option<$value> {
+            fn perform(&self, operation: Operation) -> Option<$value> {
                 observe(&raw const *self as usize, operation);
-                orders::taken(|| self.place(), operation).map(<$value>::from_word)
+                orders::perform(|| self.location(), operation).map(<$value>::from_word)
             }
 
             pub fn load(&self, ordering: Ordering) -> $value {
-                self.taken(Operation::Load).unwrap_or_else(|| {
+                self.perform(Operation::Load).unwrap_or_else(|| {
                     unless_dead(|| self.0.load(ordering), Default::default())
                 })
             }
 
             pub fn store(&self, value: $value, ordering: Ordering) {
-                if self.taken(Operation::Swap(value.into_word())).is_none() {
+                if self.perform(Operation::Swap(value.into_word())).is_none() {
                     unless_dead(|| self.0.store(value, ordering), ());
                 }
             }
@@ -216,7 +219,7 @@ macro_rules! stepped {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                match self.taken(Operation::Exchange(old.into_word(), new.into_word())) {
+                match self.perform(Operation::Exchange(old.into_word(), new.into_word())) {
                     Some(found) if found == old => Ok(found),
                     Some(found) => Err(found),
                     None => unless_dead(
@@ -227,7 +230,7 @@ macro_rules! stepped {
             }
 
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
-                self.taken(Operation::$operation(value.into_word())).unwrap_or_else(|| {
+                self.perform(Operation::$operation(value.into_word())).unwrap_or_else(|| {
                     unless_dead(|| self.0.$operation(value, ordering), Default::default())
                 })
             })*

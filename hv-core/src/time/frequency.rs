@@ -4,7 +4,7 @@ use core::fmt;
 
 use guest_abi::clock::Description;
 
-/// A clock's count, read between two reads of a reference. Counts have 64 bits: see [`Wrap`](super::Wrap).
+/// A clock's count, read between two reads of a reference. Counts have 64 bits: see [`WrapExtender`](super::WrapExtender).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The reference's count, read before the clock.
@@ -19,20 +19,20 @@ pub struct Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     /// The lower bound of the frequency, in millihertz.
-    pub least: u64,
+    pub min: u64,
     /// The upper bound of the frequency, in millihertz.
-    pub most: u64,
+    pub max: u64,
 }
 
 impl Frequency {
     /// Returns the midpoint of the bounds, in millihertz.
     pub const fn millihertz(self) -> u64 {
-        self.least.midpoint(self.most)
+        self.min.midpoint(self.max)
     }
 
     /// Returns the maximum error of [`millihertz`](Self::millihertz), in millihertz.
     pub const fn uncertainty(self) -> u64 {
-        self.most.saturating_sub(self.millihertz())
+        self.max.saturating_sub(self.millihertz())
     }
 }
 
@@ -96,13 +96,13 @@ impl FrequencyMeter {
         let shortest = last.before.checked_sub(from.after)?.checked_sub(reference_step)?;
         let longest = last.after.checked_sub(from.before)?.saturating_add(reference_step);
         let per = u128::from(self.reference_hz) * 1000;
-        let least = (u128::from(counted.saturating_sub(step)) * per).checked_div(longest.into())?;
+        let min = (u128::from(counted.saturating_sub(step)) * per).checked_div(longest.into())?;
         // Rounds up, so that the bound is never too low.
-        let most = (u128::from(counted.saturating_add(step)) * per)
+        let max = (u128::from(counted.saturating_add(step)) * per)
             .saturating_sub(1)
             .checked_div(shortest.into())?
             .saturating_add(1);
-        let [least, most] = [least, most].map(|of| u64::try_from(of).unwrap_or(u64::MAX));
-        Some(Frequency { least, most })
+        let [min, max] = [min, max].map(|of| u64::try_from(of).unwrap_or(u64::MAX));
+        Some(Frequency { min, max })
     }
 }

@@ -74,16 +74,16 @@ impl<const N: usize> Evidence<N> {
         // Each group is identified by its first member.
         let names = || trusted().filter(|source| groups[*source] == *source);
         let size = |name| trusted().filter(|source| groups[*source] == name).count();
-        let most = names().map(size).max().unwrap_or(0);
+        let max_size = names().map(size).max().unwrap_or(0);
         let surprises: [[bool; N]; N] = array::from_fn(|name| self.surprises(&groups, name));
-        let largest = || names().filter(|name| size(*name) == most);
+        let largest = || names().filter(|name| size(*name) == max_size);
         let is_part = |of: usize, part: usize| {
             let (part, of) = (surprises.get(part), surprises.get(of));
             let pairs = || part.into_iter().flatten().zip(of.into_iter().flatten());
             pairs().all(|(part, of)| *of || !*part) && pairs().any(|(part, of)| *of && !*part)
         };
         let possible =
-            |name: usize| size(name) == most && !largest().any(|other| is_part(name, other));
+            |name: usize| size(name) == max_size && !largest().any(|other| is_part(name, other));
         let Some(right) = names().find(|name| possible(*name)) else {
             return Decision::Agree;
         };

@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 use guest_abi::clock::{Clock, ClockSource, Scope};
 use static_assertions::assert_impl_all;
 
-use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
+use super::safety::{Environment, Reason, Verdict, choose, max_poll_interval};
 use super::source::{Candidate, Tracked, Trust};
 use crate::sync::OwnedLock;
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering};
@@ -37,7 +37,7 @@ pub struct Timekeeper<S, const N: usize> {
     epochs: [Epoch; EPOCHS],
     epoch: AtomicU32,
     /// The lock that a strand holds while it changes the source.
-    changing: OwnedLock,
+    change_lock: OwnedLock,
     /// The latest time that any [`StrandClock`] has shown.
     shown: AtomicU64,
 }
@@ -46,7 +46,7 @@ pub struct Timekeeper<S, const N: usize> {
 const EPOCHS: usize = 8;
 
 /// The maximum number of attempts that a reader makes. An attempt fails if the epoch is overwritten while the reader reads it.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
@@ -89,7 +89,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             sources: candidates.map(|candidate| Tracked::new(candidate, environment, strand)),
             epochs: [const { Epoch::new() }; EPOCHS],
             epoch: AtomicU32::new(0),
-            changing: OwnedLock::new(),
+            change_lock: OwnedLock::new(),
             shown: AtomicU64::new(0),
         };
         let (source, ticks) = keeper.best_readable(strand).ok_or(NoUsableClock)?;
@@ -108,7 +108,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// of a [`clock`](Self::clock) never goes back.
     #[inline]
     pub fn time(&self, strand: StrandId) -> Option<u64> {
-        self.in_epoch(|epoch, source| Some(Self::time_of(epoch, source, source.ticks(strand)?)))
+        self.with_epoch(|epoch, source| Some(Self::time_of(epoch, source, source.ticks(strand)?)))
     }
 
     /// Returns the index of the chosen source in the list of candidates.
@@ -122,7 +122,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some((source.verdict, source.trust()))
     }
 
-    /// Reads all sources, so that no wrap goes unnoticed. Call this method at least once per [`longest_poll`](Self::longest_poll).
+    /// Reads all sources, so that no wrap goes unnoticed. Call this method at least once per [`max_poll_interval`](Self::max_poll_interval).
     pub fn poll(&self, strand: StrandId) {
         for source in self.sources.iter().flatten() {
             source.ticks(strand);
@@ -130,9 +130,9 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 
     /// Returns the longest safe time between two polls, in nanoseconds.
-    pub fn longest_poll(&self) -> u64 {
+    pub fn max_poll_interval(&self) -> u64 {
         let sources = self.sources.iter().flatten();
-        sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
+        sources.map(|source| max_poll_interval(&source.description)).min().unwrap_or(u64::MAX)
     }
 
     /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its current
@@ -153,13 +153,13 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         time: impl FnOnce(usize, u64) -> Option<u64>,
     ) -> Result<usize, NoUsableClock> {
         let tracked = self.tracked(source).ok_or(NoUsableClock)?;
-        let _changing = self.changing.lock(strand, 1).ok_or(NoUsableClock)?;
+        let _changing = self.change_lock.lock(strand, 1).ok_or(NoUsableClock)?;
         let trust = tracked.trust();
         tracked.set_trust(Trust::None);
         let changed =
             trust != Trust::None && (source != self.chosen() || self.begin_epoch(strand, time));
         match changed {
-            true => tracked.was_wrong(self.time(strand).unwrap_or(0)),
+            true => tracked.mark_wrong(self.time(strand).unwrap_or(0)),
             false => tracked.set_trust(trust),
         }
         if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
@@ -171,7 +171,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         let Some(tracked) = self.tracked(source) else {
             return false;
         };
-        let Some(_changing) = self.changing.lock(strand, 1) else {
+        let Some(_changing) = self.change_lock.lock(strand, 1) else {
             return false;
         };
         let is_retired = tracked.trust() == Trust::None;
@@ -187,7 +187,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// Drops the change of source that the strand `dead` was making, if any, so that other strands can change the source. Call this method
     /// when a strand has died.
     pub fn abandon(&self, dead: StrandId) {
-        if self.changing.abandon(dead)
+        if self.change_lock.abandon(dead)
             && let Some(chosen) = self.tracked(self.chosen())
             && chosen.trust() == Trust::None
         {
@@ -195,13 +195,13 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         }
     }
 
-    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the owner of `changing` may begin an epoch.
+    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the owner of `change_lock` may begin an epoch.
     fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
         // Reads the new source before the old one, so the time may step forward by the duration between the two reads, but not back.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
-        // A relaxed load is enough, because only the strand that owns `changing` writes the number of the epoch.
+        // A relaxed load is enough, because only the strand that owns `change_lock` writes the number of the epoch.
         let number = self.epoch.load(Ordering::Relaxed);
         let begun = || self.slot(number).time.load(Ordering::Relaxed);
         let time = time(source, ticks).or_else(|| self.time(strand)).unwrap_or_else(begun);
@@ -254,7 +254,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Returns the time at which a source had the count `ticks`; `None` if this source is not chosen.
     pub(super) fn time_at(&self, source: usize, ticks: u64) -> Option<u64> {
-        self.in_epoch(|epoch, tracked| {
+        self.with_epoch(|epoch, tracked| {
             (epoch.source() == source).then(|| Self::time_of(epoch, tracked, ticks))
         })
     }
@@ -267,8 +267,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Calls `read` with the epoch and its source. Reads again if the epoch has been overwritten meanwhile.
     #[inline]
-    fn in_epoch(&self, read: impl Fn(&Epoch, &Tracked<S>) -> Option<u64>) -> Option<u64> {
-        for _ in 0..TRIES {
+    fn with_epoch(&self, read: impl Fn(&Epoch, &Tracked<S>) -> Option<u64>) -> Option<u64> {
+        for _ in 0..MAX_TRIES {
             let number = self.epoch.load(Ordering::Acquire);
             let epoch = self.slot(number);
             let value = read(epoch, self.tracked(epoch.source())?);

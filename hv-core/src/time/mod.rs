@@ -2,7 +2,7 @@
 //!
 //! - [`Verdict`] says whether a [source](guest_abi::clock::ClockSource) is safe on a machine, and if not, why. [`choose`] returns
 //!   the best of several sources.
-//! - [`Wrap`] and [`Scale`] convert the values of a counter to nanoseconds.
+//! - [`WrapExtender`] and [`Scale`] convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
 //! - [`Watchdog`] compares the sources with each other, and retires a bad source. It trusts the source again when the source has
 //!   been right for a while.
@@ -41,7 +41,7 @@
 //!     }
 //! }
 //!
-//! let environment = Environment { strands: 256, idles: true, rate_changes: false, cpu_hz: 1_415_103_448, poll: 500_000_000 };
+//! let environment = Environment { strands: 256, idle_stops_counters: true, rate_changes: false, cpu_hz: 1_415_103_448, poll_interval: 500_000_000 };
 //! let strand = StrandId::new(70).unwrap();
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
 //! let keeper = Timekeeper::new(candidates, &environment, strand).unwrap();
@@ -71,12 +71,12 @@ mod source;
 mod watchdog;
 mod wrap;
 
-pub use day::{DayReading, Followed, TimeOfDay};
+pub use day::{Correction, DayReading, TimeOfDay};
 pub use finding::{Fault, Finding, Limits, Measured, Skipped};
 pub use frequency::{Frequency, FrequencyMeter, Reading};
 pub use keeper::{NoUsableClock, StrandClock, Timekeeper};
-pub use safety::{Environment, Operator, Reason, Verdict, choose, longest_poll};
+pub use safety::{Environment, OperatorSetting, Reason, Verdict, choose, max_poll_interval};
 pub use scale::Scale;
 pub use source::{Candidate, Trust};
 pub use watchdog::Watchdog;
-pub use wrap::Wrap;
+pub use wrap::WrapExtender;

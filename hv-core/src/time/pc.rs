@@ -22,7 +22,7 @@ const BITS_24: Width = Width::new(24).unwrap();
 const BITS_32: Width = Width::new(32).unwrap();
 
 /// A clock without hazards, on which the descriptions below are based.
-const SOUND: Description = Description {
+const NO_HAZARDS: Description = Description {
     name: "",
     width: Width::WORD,
     hz: 0,
@@ -40,7 +40,7 @@ const SOUND: Description = Description {
 };
 
 /// The hazards of a variable that an interrupt increments. A lost interrupt loses time. Such a variable never gains time.
-const LOSES: Hazards = Hazards { may_lose: true, ..SOUND.hazards };
+const LOSES_TIME: Hazards = Hazards { may_lose: true, ..NO_HAZARDS.hazards };
 
 /// Returns the description of the CPU's cycle counter (TSC), which counts the CPU's clock.
 ///
@@ -52,8 +52,8 @@ pub const fn tsc(hz: u64) -> Description {
         hz,
         rating: 300,
         scope: Scope::StrandUnsynchronised,
-        hazards: Hazards { rate_varies: true, ..SOUND.hazards },
-        ..SOUND
+        hazards: Hazards { rate_varies: true, ..NO_HAZARDS.hazards },
+        ..NO_HAZARDS
     }
 }
 
@@ -69,8 +69,8 @@ pub const fn performance_counter(hz: u64) -> Description {
         width: if hz == PMT_HZ { BITS_24 } else { Width::WORD },
         hz,
         rating: 200,
-        hazards: Hazards { may_be_cpu_clock: true, may_gain: true, ..SOUND.hazards },
-        ..SOUND
+        hazards: Hazards { may_be_cpu_clock: true, may_gain: true, ..NO_HAZARDS.hazards },
+        ..NO_HAZARDS
     }
 }
 
@@ -83,8 +83,8 @@ pub const fn tick_counter(step: u16) -> Description {
         hz: 1000,
         step: step as u64,
         rating: if step <= 1 { 50 } else { 25 },
-        hazards: LOSES,
-        ..SOUND
+        hazards: LOSES_TIME,
+        ..NO_HAZARDS
     }
 }
 
@@ -95,7 +95,7 @@ pub const fn rtc(divisor: u8) -> Description {
         name: "RTC",
         hz: if divisor <= 15 { RTC_HZ >> divisor } else { 0 },
         rating: 10,
-        hazards: LOSES,
-        ..SOUND
+        hazards: LOSES_TIME,
+        ..NO_HAZARDS
     }
 }

@@ -7,7 +7,7 @@ use guest_abi::clock::{Description, Scope};
 
 use super::pc;
 use super::scale::Scale;
-use super::wrap::Wrap;
+use super::wrap::WrapExtender;
 
 /// The properties of a machine and its hypervisor that can make a clock wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,18 +15,18 @@ pub struct Environment {
     /// The number of strands that read the clock.
     pub strands: usize,
     /// `true` if idle strands may stop some of the machine's counters.
-    pub idles: bool,
+    pub idle_stops_counters: bool,
     /// `true` if power management changes the processors' clock rate.
     pub rate_changes: bool,
     /// The rate of the CPU's clock in Hz; 0 if it is unknown.
     pub cpu_hz: u64,
     /// The longest time between two calls of [`Timekeeper::poll`](super::Timekeeper::poll), in nanoseconds.
-    pub poll: u64,
+    pub poll_interval: u64,
 }
 
 /// The operator's setting for a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Operator {
+pub enum OperatorSetting {
     /// The source is used only if it is safe. This is the default.
     #[default]
     Default,
@@ -100,7 +100,7 @@ impl Verdict {
     pub fn assess(
         source: Option<&Description>,
         environment: &Environment,
-        operator: Operator,
+        operator: OperatorSetting,
     ) -> Self {
         let Some(source) = source else {
             return Self::Unsafe(Reason::Absent);
@@ -109,10 +109,10 @@ impl Verdict {
             return Self::Unsafe(Reason::Frequency(source.hz));
         }
         match (operator, check_hazards(source, environment)) {
-            (Operator::Disable, _) => Self::Unsafe(Reason::Disabled),
+            (OperatorSetting::Disable, _) => Self::Unsafe(Reason::Disabled),
             (_, Ok(())) => Self::Safe,
-            (Operator::Force, Err(reason)) => Self::Forced(reason),
-            (Operator::Default, Err(reason)) => Self::Unsafe(reason),
+            (OperatorSetting::Force, Err(reason)) => Self::Forced(reason),
+            (OperatorSetting::Default, Err(reason)) => Self::Unsafe(reason),
         }
     }
 
@@ -131,7 +131,7 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     if source.scope == Scope::StrandUnsynchronised && environment.strands > 1 {
         return Err(Reason::Unsynchronised(environment.strands));
     }
-    if hazards.stops_when_idle && environment.idles {
+    if hazards.stops_when_idle && environment.idle_stops_counters {
         return Err(Reason::StopsWhenIdle);
     }
     if hazards.rate_varies && environment.rate_changes {
@@ -140,8 +140,8 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     if hazards.may_be_cpu_clock {
         check_hidden(source.hz, environment.cpu_hz)?;
     }
-    let poll = longest_poll(source);
-    if environment.poll > poll {
+    let poll = max_poll_interval(source);
+    if environment.poll_interval > poll {
         return Err(Reason::WrapsUnseen(poll));
     }
     Ok(())
@@ -161,10 +161,12 @@ fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
 }
 
 /// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.
-pub fn longest_poll(source: &Description) -> u64 {
+pub fn max_poll_interval(source: &Description) -> u64 {
     match Scale::new(source.hz) {
         // The result is one less than the converted interval, because the conversion may round up by 1.
-        Some(scale) => scale.nanoseconds(Wrap::longest_interval(source.width)).saturating_sub(1),
+        Some(scale) => {
+            scale.nanoseconds(WrapExtender::longest_interval(source.width)).saturating_sub(1)
+        }
         None => 0,
     }
 }

@@ -23,22 +23,22 @@ pub(super) struct Sample<const N: usize> {
 
 /// The bounds of a duration in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Span {
-    least: u64,
-    most: u64,
+struct DurationBounds {
+    min: u64,
+    max: u64,
 }
 
-impl Span {
+impl DurationBounds {
     fn widened(self, by: u64) -> Self {
-        Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
+        Self { min: self.min.saturating_sub(by), max: self.max.saturating_add(by) }
     }
 
     /// Compares two sources' measurements of the same period. The first source measured `measured`; by the second source, the period lies
     /// within these bounds. Returns the relation of the first source to the second.
     fn relation(self, measured: u64) -> Relation {
-        if measured > self.most {
+        if measured > self.max {
             Relation::Ahead
-        } else if measured < self.least {
+        } else if measured < self.min {
             Relation::Behind
         } else {
             Relation::Agrees
@@ -53,7 +53,7 @@ fn millionths_of(number: u64, millionths: u32) -> u64 {
 }
 
 /// The maximum number of times that the witnesses are read to see whether a source stands still.
-const PROBES: usize = 64;
+const MAX_PROBES: usize = 64;
 
 /// Reads the sources on a strand, and compares samples.
 pub(super) struct Observer<'a, S, const N: usize> {
@@ -71,7 +71,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
                 break;
             }
             let next = self.read();
-            if self.length(&next) < self.length(&best) {
+            if self.read_duration(&next) < self.read_duration(&best) {
                 best = next;
             }
         }
@@ -100,11 +100,11 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
 
     /// Returns `true` if the reads of a sample took at most [`Limits::bracket`].
     pub(super) fn is_quick(&self, sample: &Sample<N>) -> bool {
-        self.length(sample) <= self.limits.bracket
+        self.read_duration(sample) <= self.limits.bracket
     }
 
     /// Returns the longest duration between the first two reads of a trusted source, as measured by that source.
-    fn length(&self, sample: &Sample<N>) -> u64 {
+    fn read_duration(&self, sample: &Sample<N>) -> u64 {
         let lengths =
             sample.counts.iter().enumerate().filter(|(source, _)| self.is_trusted(*source));
         let lengths = lengths.filter_map(|(source, counts)| {
@@ -194,13 +194,13 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             return Relation::Agrees;
         };
         let by_outer = |from, to| self.keeper.between(outer, from, to);
-        let bounds = Span {
-            least: by_outer(old_outer[1], new_outer[0]),
-            most: by_outer(old_outer[0], new_outer[1]),
+        let bounds = DurationBounds {
+            min: by_outer(old_outer[1], new_outer[0]),
+            max: by_outer(old_outer[0], new_outer[1]),
         };
         let [step, other_step] = sources.map(|source| self.keeper.step(source));
         bounds
-            .widened(millionths_of(bounds.most, self.limits.tolerance))
+            .widened(millionths_of(bounds.max, self.limits.tolerance))
             .widened(step.saturating_add(other_step))
             .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
@@ -218,7 +218,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
                 witnesses[other] && passed > Some(keeper.step(source).saturating_mul(2))
             })
         };
-        (0..PROBES).any(|_| have_passed()) && begun == keeper.ticks(source, strand)
+        (0..MAX_PROBES).any(|_| have_passed()) && begun == keeper.ticks(source, strand)
     }
 
     /// Returns the time at which a source has the count `ticks`. The result is the time of a sample, plus the duration since the
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_duration_at_a_bound_agrees() {
-        let span = Span { least: 3, most: 7 };
+        let span = DurationBounds { min: 3, max: 7 };
         let relations = [2, 3, 7, 8].map(|measured| span.relation(measured));
         let agrees = Relation::Agrees;
         assert_eq!(relations, [Relation::Behind, agrees, agrees, Relation::Ahead]);

@@ -3,9 +3,9 @@
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
 
-use super::safety::{Environment, Operator, Verdict};
+use super::safety::{Environment, OperatorSetting, Verdict};
 use super::scale::Scale;
-use super::wrap::Wrap;
+use super::wrap::WrapExtender;
 use crate::sync::plain::{AtomicU8, AtomicU64, Ordering};
 
 /// A source that a [`Timekeeper`](super::Timekeeper) may choose.
@@ -14,13 +14,13 @@ pub struct Candidate<S> {
     /// The source; `None` if the machine does not have it.
     pub source: Option<S>,
     /// The operator's setting for the source.
-    pub operator: Operator,
+    pub operator: OperatorSetting,
 }
 
 impl<S> Candidate<S> {
     /// Returns a candidate with the operator's default setting: the source is used if it is safe.
     pub const fn new(source: S) -> Self {
-        Self { source: Some(source), operator: Operator::Default }
+        Self { source: Some(source), operator: OperatorSetting::Default }
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Tracked<S> {
     pub(super) description: Description,
     pub(super) verdict: Verdict,
     scale: Scale,
-    wrap: Wrap,
+    wrap: WrapExtender,
     trust: AtomicU8,
     /// The time at which the source was last found wrong.
     wrong_at: AtomicU64,
@@ -66,7 +66,7 @@ impl<S: ClockSource> Tracked<S> {
         }
         Some(Self {
             scale: Scale::new(description.hz)?,
-            wrap: Wrap::new(description.width, source.read(strand)?),
+            wrap: WrapExtender::new(description.width, source.read(strand)?),
             trust: AtomicU8::new(Trust::Full as u8),
             wrong_at: AtomicU64::new(0),
             source,
@@ -113,7 +113,7 @@ impl<S: ClockSource> Tracked<S> {
         matches!(self.verdict, Verdict::Forced(_))
     }
 
-    // Relaxed accesses are enough for these atomics: they affect only the choice of a source, which `Timekeeper::changing` orders.
+    // Relaxed accesses are enough for these atomics: they affect only the choice of a source, which `Timekeeper::change_lock` orders.
     pub(super) fn trust(&self) -> Trust {
         match self.trust.load(Ordering::Relaxed) {
             trust if trust == Trust::Full as u8 => Trust::Full,
@@ -126,7 +126,7 @@ impl<S: ClockSource> Tracked<S> {
         self.trust.store(trust as u8, Ordering::Relaxed);
     }
 
-    pub(super) fn was_wrong(&self, time: u64) {
+    pub(super) fn mark_wrong(&self, time: u64) {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 

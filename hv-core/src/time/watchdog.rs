@@ -57,7 +57,7 @@ struct Pair {
 
 /// The number of checks after which the earlier sample is replaced by a newer one. [`Limits::probation`] should be longer than twice this
 /// number of periods. A source that drifts slowly may otherwise be trusted again before the drift shows.
-const LONG: u32 = 50;
+const MAX_EARLIER_AGE: u32 = 50;
 
 impl<const N: usize> Watchdog<N> {
     /// Returns a watchdog that has not checked anything yet.
@@ -119,7 +119,7 @@ impl<const N: usize> Watchdog<N> {
         }
         self.measure(keeper, &sample);
         self.earlier = match self.earlier {
-            Some((earlier, checks)) if checks < LONG && finding == Finding::Agrees => {
+            Some((earlier, checks)) if checks < MAX_EARLIER_AGE && finding == Finding::Agrees => {
                 Some((earlier, checks + 1))
             }
             _ => Some((sample, 0)),
@@ -183,11 +183,11 @@ impl<const N: usize> Watchdog<N> {
                 && relations.any(|(relation, trusted)| trusted && *relation == Relation::Agrees)
         });
         if !agrees {
-            tracked.was_wrong(sample.time());
+            tracked.mark_wrong(sample.time());
         }
         if let (false, Some((earlier, _))) = (agrees_long, &self.earlier) {
             // The source was wrong at some time since the earlier sample.
-            tracked.was_wrong(earlier.time());
+            tracked.mark_wrong(earlier.time());
         }
         agrees
             && agrees_long

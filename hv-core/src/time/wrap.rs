@@ -12,14 +12,14 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// - A value may be older or newer than the stored value by less than half of the counter's range. A strand may therefore be delayed
 ///   between reading the counter and making the call.
 #[derive(Debug)]
-pub struct Wrap {
+pub struct WrapExtender {
     width: Width,
     /// The stored count. After each call, the counter is at most a quarter of its range ahead of this count. Writes are rare, so all caches
     /// can hold the word.
     last: AtomicU64,
 }
 
-impl Wrap {
+impl WrapExtender {
     /// Starts with `shown`, the current value of the counter. All functions ignore bits beyond the width.
     pub const fn new(width: Width, shown: u64) -> Self {
         Self { width, last: AtomicU64::new(shown & u64::MAX >> (64 - width.bits())) }

@@ -34,7 +34,7 @@ crate::events! {
             strand: u16 = Number,
         }
         /// Only shows that time has passed: a reader learns that the clock bits of short headers may have wrapped. See
-        /// [`Conditions::heartbeat`](crate::trace::Conditions::heartbeat).
+        /// [`Conditions::max_heartbeat_interval`](crate::trace::Conditions::max_heartbeat_interval).
         4 Heartbeat "heartbeat" {
             strand: u32 = Number,
         }

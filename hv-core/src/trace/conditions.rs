@@ -5,15 +5,15 @@
 /// ```
 /// use hv_core::trace::{Clock19, Conditions, Layout};
 ///
-/// const HERE: Conditions = Conditions {
+/// const MACHINE: Conditions = Conditions {
 ///     hz: 4_000_000_000,
 ///     probe_ns: 200,
 ///     timer_hz: 100,
 ///     longest_off_ns: 20_000_000,
 /// };
 /// // Of the 32 bits of the clock, 9 low bits and 4 high bits can be omitted. This leaves the 19 bits of Clock19.
-/// assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4));
-/// const _: () = assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
+/// assert_eq!((MACHINE.lowest_cut(), MACHINE.highest_cut()), (9, 4));
+/// const _: () = assert!(Clock19::CLOCK_BITS == 32 - MACHINE.lowest_cut() - MACHINE.highest_cut());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
@@ -53,7 +53,7 @@ impl Conditions {
     /// Returns the longest permitted distance between heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (`bits`
     /// up to 64). With this distance, each wrap has a heartbeat even if one heartbeat is missing and the next one is late. Returns `None`
     /// if the timer interrupt is too rare.
-    pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
+    pub const fn max_heartbeat_interval(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;
         };

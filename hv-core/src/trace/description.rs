@@ -16,7 +16,7 @@
 //! | 1 | how a viewer shows the field: 0 as a decimal number, 1 as a hexadecimal number, 2 as the name of the value |
 //! | 2 | only if the previous byte is 2: the number of names; then, for each name, 8 bytes with the value, and the name as a text |
 
-use super::event::{Class, Field, Shown};
+use super::event::{Class, DisplayFormat, Field};
 
 /// The name of the ELF section that holds the descriptions.
 pub const SECTION: &str = ".vfalls_events";
@@ -80,10 +80,10 @@ impl<const N: usize> Writer<N> {
     const fn field(&mut self, field: &Field) {
         self.text(field.name);
         self.put(&[field.bits as u8]);
-        let names = match field.shown {
-            Shown::Number => return self.put(&[0]),
-            Shown::Hex => return self.put(&[1]),
-            Shown::Names(names) => names,
+        let names = match field.format {
+            DisplayFormat::Number => return self.put(&[0]),
+            DisplayFormat::Hex => return self.put(&[1]),
+            DisplayFormat::Names(names) => names,
         };
         self.put(&[2]);
         self.put(&(names.len() as u16).to_be_bytes());

@@ -31,12 +31,12 @@ pub struct Field {
     /// The width in bits: 8, 16, 32 or 64.
     pub bits: u32,
     /// How a viewer shows the field.
-    pub shown: Shown,
+    pub format: DisplayFormat,
 }
 
 /// How a viewer shows a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum DisplayFormat {
     /// The viewer shows the value as a decimal number.
     Number,
     /// The viewer shows the value as a hexadecimal number.
@@ -46,12 +46,12 @@ pub enum Shown {
 }
 
 /// Shows a hypercall's status by name.
-pub const STATUSES: Shown = {
+pub const STATUSES: DisplayFormat = {
     use guest_abi::HvError;
     const fn named(error: HvError) -> (u64, &'static str) {
         (error.number(), error.name().expect("a status of the contract has a name"))
     }
-    Shown::Names(&[
+    DisplayFormat::Names(&[
         (guest_abi::status::EOK, "EOK"),
         named(HvError::Invalid),
         named(HvError::BadTrap),
@@ -157,7 +157,7 @@ pub fn take(words: &[u32], at: u32, bits: u32) -> u64 {
 macro_rules! events {
     ($(#[$all_doc:meta])* pub enum $All:ident {
         $($(#[$doc:meta])* $id:literal $Name:ident $text:literal {
-            $($(#[$field_doc:meta])* $field:ident: $type:ty = $shown:expr),* $(,)?
+            $($(#[$field_doc:meta])* $field:ident: $type:ty = $format:expr),* $(,)?
         })*
     }) => {
         $(
@@ -173,11 +173,11 @@ macro_rules! events {
                 const NAME: &'static str = $text;
                 const FIELDS: &'static [$crate::trace::Field] = {
                     #[allow(unused_imports)]
-                    use $crate::trace::Shown::*;
+                    use $crate::trace::DisplayFormat::*;
                     &[$($crate::trace::Field {
                         name: stringify!($field),
                         bits: <$type>::BITS,
-                        shown: $shown,
+                        format: $format,
                     }),*]
                 };
                 const WORDS: usize = (0 $(+ <$type>::BITS as usize)*) / 32;

@@ -3,7 +3,7 @@
 //! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
 //! time. An event has a short header only if its time is near enough to the base for the lower bits to determine it.
 //!
-//! Times are in units of `1 << DROPPED` ticks. If a layout omits the lowest bits of the clock, it omits them in full headers too, so the
+//! Times are in units of `1 << DROPPED_BITS` ticks. If a layout omits the lowest bits of the clock, it omits them in full headers too, so the
 //! times in a ring never go back.
 
 use bitfield_struct::bitfield;
@@ -11,7 +11,7 @@ use bitfield_struct::bitfield;
 use super::event::Class;
 use crate::sync::plain::{AtomicU32, Ordering};
 
-/// The time in a header, in units of `1 << DROPPED` ticks.
+/// The time in a header, in units of `1 << DROPPED_BITS` ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
     /// The lower bits of the time.
@@ -42,7 +42,7 @@ impl Header {
 /// The format in which the headers of events are stored.
 pub trait Layout {
     /// The number of low bits of the clock that a header omits.
-    const DROPPED: u32 = 0;
+    const DROPPED_BITS: u32 = 0;
     /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;
     /// The number of bits for the kind's number in a short header: at most 15.
@@ -52,7 +52,7 @@ pub trait Layout {
     /// The number of clock bits in a short header.
     const CLOCK_BITS: u32;
     /// Kinds with this number or a higher number always need a full header.
-    const SHORT_IDS: u16 = 1 << Self::ID_BITS;
+    const SHORT_ID_LIMIT: u16 = 1 << Self::ID_BITS;
     /// The length of the short header in 32-bit words.
     const SHORT_WORDS: usize;
     /// The length of the full header in 32-bit words.
@@ -66,14 +66,14 @@ pub trait Layout {
         Self::ID_BITS as u8,
         Self::SIZE_BITS as u8,
         Self::CLOCK_BITS as u8,
-        Self::DROPPED as u8,
+        Self::DROPPED_BITS as u8,
         Self::SHORT_WORDS as u8,
         Self::FULL_WORDS as u8,
         Self::ALIGNMENT as u8,
     ]);
 
-    /// The longest time since the base that a short header can express, in units of `1 << DROPPED` ticks.
-    const REACH: u64 = u64::MAX >> (64 - Self::CLOCK_BITS);
+    /// The longest time since the base that a short header can express, in units of `1 << DROPPED_BITS` ticks.
+    const MAX_DELTA: u64 = u64::MAX >> (64 - Self::CLOCK_BITS);
 
     /// Writes a short header of [`SHORT_WORDS`](Self::SHORT_WORDS) words, for a payload of `payload` words.
     fn short(into: &[AtomicU32], id: u16, payload: usize, units: u64);
@@ -87,7 +87,7 @@ pub trait Layout {
     fn read(words: &[u32]) -> Option<Header>;
 }
 
-/// The numbers that identify a [`Layout`], one byte each, in this order: `TYPE_BITS`, `ID_BITS`, `SIZE_BITS`, `CLOCK_BITS`, `DROPPED`,
+/// The numbers that identify a [`Layout`], one byte each, in this order: `TYPE_BITS`, `ID_BITS`, `SIZE_BITS`, `CLOCK_BITS`, `DROPPED_BITS`,
 /// `SHORT_WORDS`, `FULL_WORDS` and `ALIGNMENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape([u8; 8]);
@@ -110,29 +110,29 @@ impl Shape {
 /// constant, the panic makes the build fail:
 ///
 /// ```
-/// use hv_core::trace::{Clock19, HypervisorEvent, all_short};
+/// use hv_core::trace::{Clock19, HypervisorEvent, assert_all_short};
 ///
-/// const _: () = all_short::<Clock19>(HypervisorEvent::CLASSES);
+/// const _: () = assert_all_short::<Clock19>(HypervisorEvent::CLASSES);
 /// ```
 ///
 /// A short header of this layout has 4 bits for the number:
 ///
 /// ```compile_fail
-/// use hv_core::trace::{Clock27Typed, all_short, events};
+/// use hv_core::trace::{Clock27Typed, assert_all_short, events};
 ///
 /// events! {
 ///     pub enum Lamps {
 ///         16 Lit "lamp_lit" {}
 ///     }
 /// }
-/// const _: () = all_short::<Clock27Typed>(Lamps::CLASSES);
+/// const _: () = assert_all_short::<Clock27Typed>(Lamps::CLASSES);
 /// ```
-pub const fn all_short<L: Layout>(classes: &[Class]) {
+pub const fn assert_all_short<L: Layout>(classes: &[Class]) {
     let mut index = 0;
     while index < classes.len() {
         let id = classes[index].id;
         assert!(
-            id < L::SHORT_IDS,
+            id < L::SHORT_ID_LIMIT,
             "the number of a kind does not fit into the layout's short header"
         );
         index += 1;
@@ -189,7 +189,7 @@ impl Large {
 /// Returns a word with an event's kind number above the bits of the clock.
 #[inline(always)]
 fn short<L: Layout>(id: u16, units: u64) -> u32 {
-    u32::from(id) << L::CLOCK_BITS | (units & L::REACH) as u32
+    u32::from(id) << L::CLOCK_BITS | (units & L::MAX_DELTA) as u32
 }
 
 /// Writes the header of [`Clock64`].
@@ -210,10 +210,10 @@ fn read_large(words: &[u32]) -> Option<Header> {
 
 const TYPE: u32 = 1 << 31;
 
-/// A short header of one word: a type bit, `ID_BITS` bits of the kind's number, and the bits of the clock without the lowest `DROPPED`
-/// bits. The full header is the same as in [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED` ticks.
+/// A short header of one word: a type bit, `ID_BITS` bits of the kind's number, and the bits of the clock without the lowest `DROPPED_BITS`
+/// bits. The full header is the same as in [`Clock64`]. Times are rounded down to multiples of `1 << DROPPED_BITS` ticks.
 #[derive(Clone, Copy, Debug)]
-pub enum Compact<const ID_BITS: u32, const DROPPED: u32> {}
+pub enum Compact<const ID_BITS: u32, const DROPPED_BITS: u32> {}
 
 /// A type bit, 4 bits of the kind's number, and 27 bits of the clock: exact to the tick.
 pub type Clock27Typed = Compact<4, 0>;
@@ -230,8 +230,8 @@ pub type Clock25Cut7 = Compact<6, 7>;
 /// A type bit, 12 bits of the kind's number, and 19 bits of the clock without its lowest 9 bits: exact to 512 ticks.
 pub type Clock19 = Compact<12, 9>;
 
-impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED> {
-    const DROPPED: u32 = DROPPED;
+impl<const ID_BITS: u32, const DROPPED_BITS: u32> Layout for Compact<ID_BITS, DROPPED_BITS> {
+    const DROPPED_BITS: u32 = DROPPED_BITS;
     const ID_BITS: u32 = ID_BITS;
     const CLOCK_BITS: u32 = {
         assert!(ID_BITS > 0 && ID_BITS <= 15);
@@ -250,7 +250,7 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
         if first & TYPE == 0 {
             return read_large(words);
         }
-        let stamp = Stamp::Low(first & Self::REACH as u32);
+        let stamp = Stamp::Low(first & Self::MAX_DELTA as u32);
         Some(Header::new((first & !TYPE) >> Self::CLOCK_BITS, 1, stamp))
     }
 }
@@ -268,7 +268,7 @@ impl Layout for Clock27 {
     const ID_BITS: u32 = 5;
     const SIZE_BITS: u32 = 0;
     const CLOCK_BITS: u32 = 27;
-    const SHORT_IDS: u16 = EXTENDED as u16;
+    const SHORT_ID_LIMIT: u16 = EXTENDED as u16;
     const SHORT_WORDS: usize = 1;
     const FULL_WORDS: usize = 4;
 
@@ -320,17 +320,17 @@ impl Layout for Clock32 {
 
 /// Each header holds all 64 bits of the clock. Events begin at multiples of `ALIGNMENT` words (1 or 2).
 #[derive(Clone, Copy, Debug)]
-pub enum Whole<const ALIGNMENT: usize> {}
+pub enum FullClock<const ALIGNMENT: usize> {}
 
 /// Three words: the first holds a type bit (0), 15 bits of the kind's number and 16 bits of the payload's size; the others hold
 /// the clock.
-pub type Clock64 = Whole<1>;
+pub type Clock64 = FullClock<1>;
 
 /// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free word
 /// precedes the clock. If a payload has an odd number of words, another free word follows it.
-pub type Clock64Aligned = Whole<2>;
+pub type Clock64Aligned = FullClock<2>;
 
-impl<const ALIGNMENT: usize> Layout for Whole<ALIGNMENT> {
+impl<const ALIGNMENT: usize> Layout for FullClock<ALIGNMENT> {
     const CLOCK_BITS: u32 = 64;
     const SHORT_WORDS: usize = {
         assert!(ALIGNMENT == 1 || ALIGNMENT == 2);

@@ -5,7 +5,7 @@
 //! [`Reader`] always returns the time in 64 bits.
 //!
 //! ```
-//! use hv_core::trace::{Clock19, Mode, Next, Reader, Ring, events};
+//! use hv_core::trace::{Clock19, Mode, RingItem, Reader, Ring, events};
 //!
 //! events! {
 //!     /// The events of this example.
@@ -22,7 +22,7 @@
 //!
 //! let mut reader = Reader::new(&RING);
 //! // This layout rounds times down to multiples of 512 ticks.
-//! let Some(Next::Event(event)) = reader.next(Seen::words) else { panic!() };
+//! let Some(RingItem::Event(event)) = reader.next(Seen::words) else { panic!() };
 //! assert_eq!((event.time, Seen::decode(event.id, event.payload)), (999_936, Some(Seen::Flash(Flash { colour: 7 }))));
 //! assert_eq!(reader.next(Seen::words), None);
 //! ```
@@ -41,13 +41,13 @@ mod tracer;
 
 pub use calls::{FastCall, GuestReset, Heartbeat, HypervisorEvent, SetVersion};
 pub use conditions::Conditions;
-pub use event::{Class, Field, STATUSES, Shown, TraceEvent, fits, put, take};
+pub use event::{Class, DisplayFormat, Field, STATUSES, TraceEvent, fits, put, take};
 pub use layout::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Compact, Header, Layout, Shape, Stamp, Whole, all_short,
+    Clock64Aligned, Compact, FullClock, Header, Layout, Shape, Stamp, assert_all_short,
 };
-pub use reader::{Next, Reader, RingEvent};
+pub use reader::{Reader, RingEvent, RingItem};
 pub use ring::{Mode, Ring};
-pub use tracer::{Clocks, Off, PerStrand, Trace, Tracer, duration};
+pub use tracer::{Clocks, NoTrace, PerStrand, Trace, Tracer, duration};
 
 pub use crate::events;

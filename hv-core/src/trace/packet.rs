@@ -9,7 +9,7 @@ const NONE: u64 = 0;
 /// The data that the writer stores at the beginning of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
-    /// The time that the packet's times are relative to, in units of `1 << DROPPED` ticks.
+    /// The time that the packet's times are relative to, in units of `1 << DROPPED_BITS` ticks.
     pub(super) base: u64,
     /// The number of events offered to the ring before the packet, whether recorded or discarded.
     pub(super) first: u64,

@@ -8,12 +8,12 @@ use super::packet::{Fill, Start};
 use super::ring::Ring;
 
 /// The maximum number of packets that one call reads while the writer keeps overtaking the reader.
-const TRIES: usize = 16;
+const MAX_PACKETS_PER_CALL: usize = 16;
 
 /// An event from a ring, with its full time and its packed payload. A [`Reader`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingEvent<'a> {
-    /// The time in ticks, rounded down to a multiple of the [`Layout`]'s `1 << DROPPED`.
+    /// The time in ticks, rounded down to a multiple of the [`Layout`]'s `1 << DROPPED_BITS`.
     pub time: u64,
     /// The event's kind number.
     pub id: u16,
@@ -23,7 +23,7 @@ pub struct RingEvent<'a> {
 
 /// The next item that a [`Reader`] finds in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next<'a> {
+pub enum RingItem<'a> {
     /// The next event in the ring.
     Event(RingEvent<'a>),
     /// The number of lost events, at least 1. These events were discarded, or overwritten before the reader reached them.
@@ -44,11 +44,11 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
     }
 
     /// Returns the next event, or the number of lost events before it; `None` if there is nothing to read now. Each event that the
-    /// writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
+    /// writer offers to the ring is either returned once or counted once as [lost](RingItem::Lost).
     ///
     /// `words` returns the payload size of a kind of event, in words, or `None` if the kind is unknown. If the kind of an event is
     /// unknown, the event and the rest of its packet are counted as lost.
-    pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<Next<'_>> {
+    pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<RingItem<'_>> {
         self.cursor.next(self.ring, words)
     }
 }
@@ -84,7 +84,7 @@ pub(super) struct Cursor<L, C> {
     copied: usize,
     /// The number of decoded words in the copy.
     at: usize,
-    /// The last full time, in units of `1 << DROPPED` ticks.
+    /// The last full time, in units of `1 << DROPPED_BITS` ticks.
     base: u64,
     /// The number of events that the reader has returned or counted as lost.
     passed: u64,
@@ -94,11 +94,11 @@ pub(super) struct Cursor<L, C> {
     discarded: u64,
 }
 
-enum Look {
+enum Progress {
     /// There are more words. `first` events were offered to the ring before this packet.
     More { first: u64 },
     /// The packet was read to its end, or was overwritten. The reader has moved to another packet.
-    Over,
+    Moved,
     /// There is nothing new to read.
     Nothing,
 }
@@ -124,20 +124,20 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         &mut self,
         ring: &impl Source,
         words: impl Fn(u16) -> Option<usize>,
-    ) -> Option<Next<'_>> {
-        for _ in 0..TRIES {
+    ) -> Option<RingItem<'_>> {
+        for _ in 0..MAX_PACKETS_PER_CALL {
             if let Some((time, id, payload)) = self.event(&words) {
                 let payload = self.copy.as_ref().get(payload).unwrap_or(&[]);
-                return Some(Next::Event(RingEvent { time, id, payload }));
+                return Some(RingItem::Event(RingEvent { time, id, payload }));
             }
             if self.passed < self.offered {
                 return self.lost(self.offered);
             }
-            match self.look(ring) {
-                Look::More { first } if self.passed < first => return self.lost(first),
-                Look::More { .. } | Look::Over => {}
-                Look::Nothing => {
-                    let all = self.offered_at_last(ring);
+            match self.fetch(ring) {
+                Progress::More { first } if self.passed < first => return self.lost(first),
+                Progress::More { .. } | Progress::Moved => {}
+                Progress::Nothing => {
+                    let all = self.total_offered(ring);
                     return self.lost(all);
                 }
             }
@@ -150,11 +150,11 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         self.number - 1
     }
 
-    /// Counts the events up to `number` that were not returned or counted before, and returns them as [lost](Next::Lost).
-    fn lost(&mut self, number: u64) -> Option<Next<'_>> {
+    /// Counts the events up to `number` that were not returned or counted before, and returns them as [lost](RingItem::Lost).
+    fn lost(&mut self, number: u64) -> Option<RingItem<'_>> {
         let lost = number.saturating_sub(self.passed);
         self.passed += lost;
-        (lost > 0).then_some(Next::Lost(lost))
+        (lost > 0).then_some(RingItem::Lost(lost))
     }
 
     /// Decodes the next event of the copy. Returns its time, its kind, and the range of its payload. If there is no event, or if it
@@ -174,11 +174,11 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         let from = self.at + header.words;
         self.at += size::<L>(header.words, payload);
         self.passed = self.passed.saturating_add(1);
-        let time = self.units(header) << L::DROPPED;
+        let time = self.units(header) << L::DROPPED_BITS;
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns an event's time in units of `1 << DROPPED` ticks: the earliest time that is not before the base and has the header's bits.
+    /// Returns an event's time in units of `1 << DROPPED_BITS` ticks: the earliest time that is not before the base and has the header's bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {
@@ -186,14 +186,14 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
                 units
             }
             Stamp::Low(low) => {
-                let distance = u64::from(low).wrapping_sub(self.base) & L::REACH;
+                let distance = u64::from(low).wrapping_sub(self.base) & L::MAX_DELTA;
                 self.base.wrapping_add(distance)
             }
         }
     }
 
     /// Copies the words that are new in the packet, or moves to another packet.
-    fn look(&mut self, ring: &impl Source) -> Look {
+    fn fetch(&mut self, ring: &impl Source) -> Progress {
         // This load must come before the copy: if a newer packet exists by then, the copied packet is complete.
         let newest = ring.newest();
         match ring.read(self.number, self.copied, self.copy.as_mut()) {
@@ -203,25 +203,25 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
                 }
                 self.copied = fill.words();
                 self.offered = start.first.saturating_add(fill.events());
-                Look::More { first: start.first }
+                Progress::More { first: start.first }
             }
             Some(_) if newest > self.number => {
-                self.go_to(ring, self.number + 1);
-                Look::Over
+                self.move_to(ring, self.number + 1);
+                Progress::Moved
             }
-            Some(_) => Look::Nothing,
+            Some(_) => Progress::Nothing,
             None => {
                 let oldest = ring.newest().saturating_add(1).saturating_sub(ring.packets());
                 if oldest <= self.number {
-                    return Look::Nothing;
+                    return Progress::Nothing;
                 }
-                self.go_to(ring, oldest);
-                Look::Over
+                self.move_to(ring, oldest);
+                Progress::Moved
             }
         }
     }
 
-    fn go_to(&mut self, ring: &impl Source, number: u64) {
+    fn move_to(&mut self, ring: &impl Source, number: u64) {
         self.number = number;
         (self.copied, self.at) = (0, 0);
         ring.finish(number - 1);
@@ -229,7 +229,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
 
     /// Returns the number of events offered to the ring, including events discarded after the last packet. Call this method when
     /// there is nothing more to read.
-    fn offered_at_last(&mut self, ring: &impl Source) -> u64 {
+    fn total_offered(&mut self, ring: &impl Source) -> u64 {
         let discarded = ring.discarded();
         let newest = ring.newest();
         // If there is a newer packet than this one, the reader must return the events of the newer packet first.

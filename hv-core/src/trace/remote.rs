@@ -7,7 +7,7 @@
 //! | word | content |
 //! |---|---|
 //! | 0 | [`MAGIC`] |
-//! | 1 | [`ON`]: 1 while tracing is on. The operator may write this word before the machine starts |
+//! | 1 | [`ON_WORD`]: 1 while tracing is on. The operator may write this word before the machine starts |
 //! | 2 | the number of rings: ring n belongs to strand n |
 //! | 3 | the physical address of ring 0 |
 //! | 4 | the distance in bytes from one ring to the next |
@@ -35,19 +35,19 @@ use core::mem::offset_of;
 
 use super::layout::{Layout, Shape};
 use super::packet::{Fill, Packet, Start};
-use super::reader::{Cursor, Next, Source};
+use super::reader::{Cursor, RingItem, Source};
 use super::ring::Ring;
 
 /// The first word of a tracer. The last byte is the version of the tables above.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
 
 /// The index of the word that says whether tracing is on.
-pub const ON: u64 = 1;
+pub const ON_WORD: u64 = 1;
 
 /// The interrupt with this number makes a strand record a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends this
 /// interrupt at the rate that the layout requires. A hypervisor may ignore the interrupt; a reader then learns only from the next event
 /// that the clock has wrapped.
-pub const HEARTBEAT: u8 = 4;
+pub const HEARTBEAT_INTERRUPT: u8 = 4;
 
 /// The memory of another machine.
 pub trait Memory {
@@ -84,7 +84,7 @@ impl Directory {
             return None;
         }
         let new = Self {
-            on: word(ON)? != 0,
+            on: word(ON_WORD)? != 0,
             rings: word(2)?,
             first: word(3)?,
             stride: word(4)?,
@@ -101,24 +101,24 @@ impl Directory {
         let end = new.stride.checked_mul(new.rings)?.checked_add(new.first)?;
         // This load fails if the memory ends before the last ring does.
         memory.load(end.checked_sub(8)?)?;
-        (new.place(0).stride() == new.stride).then_some(new)
+        (new.location(0).stride() == new.stride).then_some(new)
     }
 
     /// Returns the location of ring `number`; `None` if there is no such ring.
-    pub fn ring(&self, number: u64) -> Option<Place> {
-        (number < self.rings).then(|| self.place(number))
+    pub fn ring(&self, number: u64) -> Option<RingLocation> {
+        (number < self.rings).then(|| self.location(number))
     }
 
-    fn place(&self, number: u64) -> Place {
+    fn location(&self, number: u64) -> RingLocation {
         let Self { first, stride, packets, packet_words, .. } = *self;
         let ring = first.wrapping_add(number.wrapping_mul(stride));
-        Place { ring, packets, words: packet_words as u64 }
+        RingLocation { ring, packets, words: packet_words as u64 }
     }
 }
 
 /// The location of a ring in another machine's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RingLocation {
     ring: u64,
     packets: u64,
     words: u64,
@@ -130,11 +130,11 @@ type AnyRing = Ring<(), 2, 5>;
 type AnyPacket = Packet<5>;
 
 /// The size of a packet in bytes without its words.
-const PACKET: u64 = offset_of!(AnyPacket, words) as u64;
+const PACKET_HEADER_BYTES: u64 = offset_of!(AnyPacket, words) as u64;
 
-impl Place {
+impl RingLocation {
     fn packet_stride(&self) -> u64 {
-        (PACKET + 4 * self.words).next_multiple_of(8)
+        (PACKET_HEADER_BYTES + 4 * self.words).next_multiple_of(8)
     }
 
     fn packet(&self, number: u64) -> u64 {
@@ -155,14 +155,14 @@ impl Place {
 /// Reads a ring in another machine's memory from its oldest event on.
 #[derive(Debug)]
 pub struct RemoteReader<L, C> {
-    place: Place,
+    location: RingLocation,
     cursor: Cursor<L, C>,
 }
 
 impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> RemoteReader<L, C> {
     /// Returns a reader that begins with the oldest event. `copy` has room for the words of a packet.
-    pub const fn new(place: Place, copy: C) -> Self {
-        Self { place, cursor: Cursor::new(copy) }
+    pub const fn new(location: RingLocation, copy: C) -> Self {
+        Self { location, cursor: Cursor::new(copy) }
     }
 
     /// See [`Reader::next`](super::Reader::next). The machine may execute between two calls, but not during a call.
@@ -170,31 +170,31 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> RemoteReader<L, C> {
         &mut self,
         memory: &impl Memory,
         words: impl Fn(u16) -> Option<usize>,
-    ) -> Option<Next<'_>> {
-        self.cursor.next(&Remote { place: self.place, memory }, words)
+    ) -> Option<RingItem<'_>> {
+        self.cursor.next(&Remote { location: self.location, memory }, words)
     }
 
     /// Returns the address and the value of the word that permits the writer to overwrite the packets that have been read. Only a ring in
     /// mode [`Discard`](super::Mode::Discard) needs this word.
     pub fn finished(&self) -> (u64, u64) {
-        (self.place.field(offset_of!(AnyRing, finished)), self.cursor.finished())
+        (self.location.field(offset_of!(AnyRing, finished)), self.cursor.finished())
     }
 }
 
 struct Remote<'a, M> {
-    place: Place,
+    location: RingLocation,
     memory: &'a M,
 }
 
 impl<M: Memory> Remote<'_, M> {
     fn field(&self, offset: usize) -> Option<u64> {
-        self.memory.load(self.place.field(offset))
+        self.memory.load(self.location.field(offset))
     }
 }
 
 impl<M: Memory> Source for Remote<'_, M> {
     fn packets(&self) -> u64 {
-        self.place.packets
+        self.location.packets
     }
 
     fn newest(&self) -> u64 {
@@ -209,7 +209,7 @@ impl<M: Memory> Source for Remote<'_, M> {
     fn finish(&self, _: u64) {}
 
     fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)> {
-        let packet = self.place.packet(number);
+        let packet = self.location.packet(number);
         let field = |offset: usize| self.memory.load(packet + offset as u64);
         if field(offset_of!(AnyPacket, number))? != number {
             return None;
@@ -225,7 +225,7 @@ impl<M: Memory> Source for Remote<'_, M> {
         };
         let fill = Fill::from_bits(half(offset_of!(AnyPacket, fill) as u64)?);
         let words = copy.get_mut(..fill.words())?;
-        for (offset, copy) in (PACKET..).step_by(4).zip(words).skip(from) {
+        for (offset, copy) in (PACKET_HEADER_BYTES..).step_by(4).zip(words).skip(from) {
             *copy = half(offset)?;
         }
         Some((start, fill))

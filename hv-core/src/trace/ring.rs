@@ -35,7 +35,7 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     packets: [Packet<WORDS>; PACKETS],
     /// The packet that the writer fills, by its number; 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
-    /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED` ticks. 0 before the first
+    /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED_BITS` ticks. 0 before the first
     /// event, so that the first event gets a full header.
     limit: AtomicU64,
     pub(super) discarded: AtomicU64,
@@ -130,11 +130,11 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     ) -> R {
         const { assert!(E::ID > 0 && E::ID < 1 << 15) };
         let size = size::<L>(L::SHORT_WORDS, E::WORDS);
-        let units = time >> L::DROPPED;
+        let units = time >> L::DROPPED_BITS;
         // Relaxed accesses are enough: no other strand writes these words, and the commit publishes the event.
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
-        if E::ID < L::SHORT_IDS
+        if E::ID < L::SHORT_ID_LIMIT
             && units < self.limit.load(Ordering::Relaxed)
             && let Some(room) = packet.room(fill, size)
             && let Some((header, rest)) = room.split_at_checked(L::SHORT_WORDS)
@@ -206,9 +206,9 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         packet
     }
 
-    /// Makes `units`, a full time in units of `1 << DROPPED` ticks, the base of the following events.
+    /// Makes `units`, a full time in units of `1 << DROPPED_BITS` ticks, the base of the following events.
     fn set_base(&self, units: u64) {
-        let limit = units.saturating_add(L::REACH).saturating_add(1);
+        let limit = units.saturating_add(L::MAX_DELTA).saturating_add(1);
         // A relaxed store is enough, because no other strand uses this value.
         self.limit.store(limit, Ordering::Relaxed);
     }

@@ -17,7 +17,7 @@ pub fn duration(started: u64, ended: u64) -> u32 {
 /// Records events while tracing is on. In all functions, `strand` is the strand that executes the function.
 pub trait Trace {
     /// `false` if the tracer is never on.
-    const RECORDS: bool = true;
+    const CAN_RECORD: bool = true;
 
     /// The ring that holds a strand's events; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
@@ -28,7 +28,7 @@ pub trait Trace {
     /// Returns a flag that is `true` while tracing may be on. Trap entries need the flag if they handle some hypercalls without
     /// calling Rust code. The default is a flag that is always `true`.
     #[inline(always)]
-    fn switch(&self) -> &AtomicBool {
+    fn on_flag(&self) -> &AtomicBool {
         static ALWAYS: AtomicBool = AtomicBool::new(true);
         &ALWAYS
     }
@@ -66,7 +66,7 @@ pub trait Trace {
 }
 
 impl<T: Trace + ?Sized> Trace for &T {
-    const RECORDS: bool = T::RECORDS;
+    const CAN_RECORD: bool = T::CAN_RECORD;
 
     type Ring = T::Ring;
 
@@ -76,8 +76,8 @@ impl<T: Trace + ?Sized> Trace for &T {
     }
 
     #[inline(always)]
-    fn switch(&self) -> &AtomicBool {
-        (**self).switch()
+    fn on_flag(&self) -> &AtomicBool {
+        (**self).on_flag()
     }
 
     #[inline(always)]
@@ -108,10 +108,10 @@ impl<T: Trace + ?Sized> Trace for &T {
 
 /// Tracing that is always off: the compiler removes the code that would record events.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Off;
+pub struct NoTrace;
 
-impl Trace for Off {
-    const RECORDS: bool = false;
+impl Trace for NoTrace {
+    const CAN_RECORD: bool = false;
 
     type Ring = ();
 
@@ -121,7 +121,7 @@ impl Trace for Off {
     }
 
     #[inline(always)]
-    fn switch(&self) -> &AtomicBool {
+    fn on_flag(&self) -> &AtomicBool {
         static NEVER: AtomicBool = AtomicBool::new(false);
         &NEVER
     }
@@ -238,7 +238,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
     }
 
     #[inline(always)]
-    fn switch(&self) -> &AtomicBool {
+    fn on_flag(&self) -> &AtomicBool {
         &self.on
     }
 

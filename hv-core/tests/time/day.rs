@@ -3,7 +3,7 @@
 //! high resolution timestamp and time of day functions is better".
 
 use guest_abi::clock::Clock;
-use hv_core::time::{DayReading, Followed, TimeOfDay};
+use hv_core::time::{Correction, DayReading, TimeOfDay};
 use proptest::prelude::*;
 
 use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
@@ -13,7 +13,7 @@ const EPOCH: u64 = 1_290_000_000 * SECOND;
 
 /// Returns a reading of a reference that is never late. The clock shows the same time before and after the reading.
 fn exactly(clock: u64, day: u64) -> DayReading {
-    DayReading { before: clock, day, after: clock, late: 0 }
+    DayReading { before: clock, day, after: clock, max_lag: 0 }
 }
 
 /// Asserts the time of day at several clock times. `times` holds clock times and the expected times of day, which are in nanoseconds since
@@ -30,7 +30,7 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     assert_eq!(day.at(100 + SECOND), EPOCH + SECOND);
     // The time of day is 1 ms behind the reference. The correction takes 2 s.
     let behind = exactly(100 + SECOND, EPOCH + SECOND + MILLISECOND);
-    assert_eq!(day.follow(behind), Followed::Faster(1_000_000));
+    assert_eq!(day.follow(behind), Correction::Faster(1_000_000));
     let times = [
         (100 + SECOND, 1_000_000_000),
         (100 + SECOND + 2000, 1_000_002_001),
@@ -41,16 +41,16 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     check_times(&mut day, &times);
     // The time of day is 2 ms ahead of the reference. The correction takes 4 s.
     let ahead = exactly(100 + 4 * SECOND, EPOCH + 3_999_000_000);
-    assert_eq!(day.follow(ahead), Followed::Slower(2_000_000));
+    assert_eq!(day.follow(ahead), Correction::Slower(2_000_000));
     let times = [(5, 5_000_500_000), (8, 7_999_000_000), (9, 8_999_000_000)];
     check_times(&mut day, &times.map(|(seconds, shown)| (100 + seconds * SECOND, shown)));
     let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
-    assert_eq!(day.follow(right), Followed::Agrees);
+    assert_eq!(day.follow(right), Correction::Agrees);
     // 128 ms is the largest difference that is corrected gradually.
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let (late, early) = (exactly(0, EPOCH + 128_000_000), exactly(0, EPOCH - 128_000_000));
-    assert_eq!(day.follow(late), Followed::Faster(128_000_000));
-    assert_eq!(day.follow(early), Followed::Slower(128_000_000));
+    assert_eq!(day.follow(late), Correction::Faster(128_000_000));
+    assert_eq!(day.follow(early), Correction::Slower(128_000_000));
 }
 
 /// windows_high_resolution_timer.txt says: "jumps in time (especially backwards) are unacceptable";
@@ -59,11 +59,11 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
 fn after_a_jump_of_the_reference_it_steps_forward_or_stands_still() {
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let forward = exactly(SECOND, EPOCH + SECOND + 128_000_001);
-    assert_eq!(day.follow(forward), Followed::Stepped(128_000_001));
+    assert_eq!(day.follow(forward), Correction::Stepped(128_000_001));
     check_times(&mut day, &[(SECOND, 1_128_000_001), (2 * SECOND, 2_128_000_001)]);
     // The reference is set back by an hour.
     let back = exactly(2 * SECOND, EPOCH + 2_128_000_001 - 3600 * SECOND);
-    assert_eq!(day.follow(back), Followed::Stands(3600 * SECOND));
+    assert_eq!(day.follow(back), Correction::Paused(3600 * SECOND));
     let times = [
         (3 * SECOND, 2_128_000_001),
         (3602 * SECOND, 2_128_000_001),
@@ -75,20 +75,20 @@ fn after_a_jump_of_the_reference_it_steps_forward_or_stands_still() {
 
 #[test]
 fn a_reading_within_the_bounds_corrects_nothing() {
-    for (ahead, taken, late, expected) in [
-        (0, 0, 0, Followed::Agrees),
-        (-1, 0, 0, Followed::Slower(1)),
-        (-1, 0, 1, Followed::Agrees),
-        (-1, 1, 0, Followed::Agrees),
-        (-10_000_000, 300, 9_999_700, Followed::Agrees),
-        (-10_000_001, 300, 9_999_700, Followed::Slower(1)),
+    for (ahead, taken, max_lag, expected) in [
+        (0, 0, 0, Correction::Agrees),
+        (-1, 0, 0, Correction::Slower(1)),
+        (-1, 0, 1, Correction::Agrees),
+        (-1, 1, 0, Correction::Agrees),
+        (-10_000_000, 300, 9_999_700, Correction::Agrees),
+        (-10_000_001, 300, 9_999_700, Correction::Slower(1)),
         // A reference may be late but never early.
-        (1, 300, 10_000_000, Followed::Faster(1)),
+        (1, 300, 10_000_000, Correction::Faster(1)),
     ] {
         let mut day = TimeOfDay::new(exactly(0, EPOCH));
         let reading = DayReading {
             before: SECOND - taken,
-            late,
+            max_lag,
             ..exactly(SECOND, (EPOCH + SECOND).saturating_add_signed(ahead))
         };
         assert_eq!(day.follow(reading), expected);
@@ -98,13 +98,13 @@ fn a_reading_within_the_bounds_corrects_nothing() {
 #[test]
 fn a_stale_or_impossible_reading_is_ignored() {
     let mut day = TimeOfDay::new(exactly(SECOND, EPOCH));
-    assert_eq!(day.follow(exactly(SECOND - 1, EPOCH + 7)), Followed::Ignored, "stale");
+    assert_eq!(day.follow(exactly(SECOND - 1, EPOCH + 7)), Correction::Ignored, "stale");
     let impossible = DayReading { before: 3 * SECOND, ..exactly(2 * SECOND, EPOCH) };
-    assert_eq!(day.follow(impossible), Followed::Ignored);
+    assert_eq!(day.follow(impossible), Correction::Ignored);
     assert_eq!(day.at(2 * SECOND), EPOCH + SECOND);
     assert_eq!(day.at(0), EPOCH + SECOND, "on a strand whose clock is behind");
     // The largest 64-bit times cause no overflow.
-    assert_eq!(day.follow(exactly(u64::MAX, u64::MAX)), Followed::Agrees);
+    assert_eq!(day.follow(exactly(u64::MAX, u64::MAX)), Correction::Agrees);
     assert_eq!(day.at(u64::MAX), u64::MAX);
 }
 
@@ -139,11 +139,15 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
             if follows {
                 // The reference may be 15 ms behind: its step is 10 ms, its updates are up to 3 ms late, and `system_time` subtracts 2 ms
                 // so that the reference is never ahead.
-                let reading =
-                    DayReading { before, day: shown, after: clock.ticks(), late: 15 * MILLISECOND };
+                let reading = DayReading {
+                    before,
+                    day: shown,
+                    after: clock.ticks(),
+                    max_lag: 15 * MILLISECOND,
+                };
                 match day.follow(reading) {
-                    Followed::Agrees => {}
-                    Followed::Slower(_) => corrections += 1,
+                    Correction::Agrees => {}
+                    Correction::Slower(_) => corrections += 1,
                     followed => panic!("{followed:?}"),
                 }
                 let now = day.at(clock.ticks());
@@ -175,7 +179,7 @@ proptest! {
                 0 => clock = clock.saturating_add(first),
                 1 => {
                     let shown = last.saturating_add_signed((second as i64) >> bits);
-                    let reading = DayReading { late: first, ..exactly(clock, shown) };
+                    let reading = DayReading { max_lag: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
                 // A reading that another strand took earlier, and that is used only now.

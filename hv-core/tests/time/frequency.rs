@@ -17,7 +17,7 @@ fn kilohertz(readings: &[(u64, u64, u64)]) -> Option<(u64, u64)> {
     let megahertz = Description { hz: 1_000_000, ..pc::rtc(0) };
     let mut meter = FrequencyMeter::new(&pc::tick_counter(1), &megahertz);
     readings.iter().for_each(|counts| meter.add(reading(*counts)));
-    meter.frequency().map(|bounds| (bounds.least, bounds.most))
+    meter.frequency().map(|bounds| (bounds.min, bounds.max))
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn the_bounds_include_every_uncertainty() {
 
 #[test]
 fn a_frequency_is_readable() {
-    let strand = Frequency { least: 1_165_379_273_500, most: 1_165_379_276_500 };
+    let strand = Frequency { min: 1_165_379_273_500, max: 1_165_379_276_500 };
     assert_eq!(strand.to_string(), "1165379275.000 ±1.500 Hz");
-    assert_eq!(Frequency { least: 0, most: 101 }.to_string(), "0.050 ±0.051 Hz");
+    assert_eq!(Frequency { min: 0, max: 101 }.to_string(), "0.050 ±0.051 Hz");
 }
 
 /// Returns a watchdog over counters that run at 1,165,379,275 Hz, 1 GHz and 31.25 MHz.
@@ -65,7 +65,7 @@ fn watched() -> Watched<3> {
 }
 
 fn is_within(millihertz: u64, bounds: Frequency) -> bool {
-    (bounds.least..=bounds.most).contains(&millihertz)
+    (bounds.min..=bounds.max).contains(&millihertz)
 }
 
 #[test]
@@ -148,11 +148,11 @@ proptest! {
             let read = |counter: &Counter<'_>| counter.read(strand(0)).unwrap();
             meter.add(reading((read(&reference), read(&clock), read(&reference))));
             world.pass(pause);
-            if let Some(Frequency { least, most }) = meter.frequency() {
+            if let Some(Frequency { min, max }) = meter.frequency() {
                 // `exact` is in units of 10^-9 mHz.
                 let exact = u128::from(hz) * 1000 * (1_000_000_000 + drift) as u128;
-                let [least, most] = [least, most].map(|bound| u128::from(bound) * 1_000_000_000);
-                prop_assert!((least..=most).contains(&exact), "{least} {exact} {most}");
+                let [min, max] = [min, max].map(|bound| u128::from(bound) * 1_000_000_000);
+                prop_assert!((min..=max).contains(&exact), "{min} {exact} {max}");
             }
         }
     }

@@ -1,7 +1,9 @@
 //! Tests which source is chosen, and what time it gives.
 
 use guest_abi::clock::{Clock, Scope};
-use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Trust, Verdict};
+use hv_core::time::{
+    Candidate, NoUsableClock, OperatorSetting, Reason, Timekeeper, Trust, Verdict,
+};
 use proptest::prelude::*;
 
 use crate::world::{Counter, ENVIRONMENT, SECOND, World, keeper, strand};
@@ -18,16 +20,16 @@ fn the_best_safe_and_readable_source_is_chosen() {
         list[3].operator = operator;
         list
     };
-    let keeper = Timekeeper::new(list(Operator::Default), &ENVIRONMENT, strand(0)).unwrap();
+    let keeper = Timekeeper::new(list(OperatorSetting::Default), &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 1);
     assert_eq!(keeper.verdict(0), Some((Verdict::Safe, Trust::Full)));
     assert_eq!(keeper.verdict(2), None, "cannot be read");
     assert_eq!(keeper.verdict(3), None, "not safe");
-    let keeper = Timekeeper::new(list(Operator::Force), &ENVIRONMENT, strand(0)).unwrap();
+    let keeper = Timekeeper::new(list(OperatorSetting::Force), &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 3);
     assert_eq!(keeper.verdict(3), Some((Verdict::Forced(Reason::Unsynchronised(3)), Trust::Full)));
 
-    let absent = Candidate::<&Counter> { source: None, operator: Operator::Force };
+    let absent = Candidate::<&Counter> { source: None, operator: OperatorSetting::Force };
     let none = Timekeeper::new([absent, Candidate::new(&dead)], &ENVIRONMENT, strand(0));
     assert_eq!(none.err(), Some(NoUsableClock));
     let none = Timekeeper::<&Counter, 0>::new([], &ENVIRONMENT, strand(0));
@@ -71,7 +73,7 @@ fn a_counter_that_wraps_in_73_years_keeps_time_for_100() {
     counter.set((1 << 56) - 5);
     let keeper = keeper([&counter]);
     let clock = keeper.clock(strand(0));
-    assert!(keeper.longest_poll() >= 18 * 365 * 86_400 * SECOND);
+    assert!(keeper.max_poll_interval() >= 18 * 365 * 86_400 * SECOND);
     for year in 1..=100 {
         world.pass(365 * 86_400 * SECOND);
         assert_eq!(clock.ticks(), year * 365 * 86_400 * SECOND);
@@ -84,7 +86,7 @@ fn polls_catch_the_wraps_of_a_counter_that_nobody_reads() {
     let counter = Counter::new(&world, 24, 3_579_545, 1);
     let keeper = keeper([&counter]);
     let clock = keeper.clock(strand(0));
-    let poll = keeper.longest_poll() - 100;
+    let poll = keeper.max_poll_interval() - 100;
     for _ in 0..1000 {
         world.pass(poll);
         keeper.poll(strand(0));
@@ -107,13 +109,13 @@ proptest! {
         let world = World::default();
         let counter = Counter::costless(&world, width, hz);
         counter.set(start);
-        let environment = hv_core::time::Environment { poll: 0, ..ENVIRONMENT };
+        let environment = hv_core::time::Environment { poll_interval: 0, ..ENVIRONMENT };
         let keeper = Timekeeper::new([Candidate::new(&counter)], &environment, strand(0)).unwrap();
         let clock = keeper.clock(strand(0));
         // Ends after a hundred years, or when the count exceeds 63 bits.
         let end = (u128::from(u64::MAX / 2) * 1_000_000_000 / u128::from(hz)).min(3_155_760_000_000_000_000);
         for (step, beyond) in steps {
-            world.pass(step % keeper.longest_poll().min(end as u64 / 50));
+            world.pass(step % keeper.max_poll_interval().min(end as u64 / 50));
             if u128::from(world.now()) > end {
                 break;
             }

@@ -3,7 +3,7 @@
 use guest_abi::clock::Description;
 use hv_core::time::{
     Candidate, Environment, Fault, Finding, Limits,
-    Operator::{self, Default, Disable, Force},
+    OperatorSetting::{self, Default, Disable, Force},
     Reason, Timekeeper, Verdict, Watchdog, pc,
 };
 
@@ -13,7 +13,13 @@ const GHZ: u64 = 1_000_000_000;
 
 /// Returns a PC on which a thread reads the clocks every second.
 fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
-    Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
+    Environment {
+        strands: cpus,
+        idle_stops_counters: true,
+        rate_changes: speed_step,
+        cpu_hz,
+        poll_interval: SECOND,
+    }
 }
 
 /// The performance counters, each with its own group of columns in [`outcomes`]: no counter, the interval timer, the power management
@@ -24,7 +30,11 @@ const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
 /// Returns the results of `choose_impl` in windows_high_resolution_timer.txt, obtained by compiling and executing the document's own code:
 /// `T` is the cycle counter, `Q` the performance counter, `G` the tick counter. Each performance counter has three columns, for the
 /// operator's settings default, disable and force.
-fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
+fn outcomes(
+    has_tsc: bool,
+    environment: &Environment,
+    tsc_setting: OperatorSetting,
+) -> &'static str {
     let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
     match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {
         (true, _, _, Force) | (true, 1, false, Default) => "TTT TTT TTT TTT TTT",
@@ -35,7 +45,7 @@ fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> 
 
 #[test]
 fn every_combination_of_conditions_has_the_outcome_of_the_document() {
-    const SETTINGS: [Operator; 3] = [Default, Disable, Force];
+    const SETTINGS: [OperatorSetting; 3] = [Default, Disable, Force];
     let mut combinations = 0;
     for number in 0..16 {
         let is_set = |bit: u32| number & 1 << bit != 0;

@@ -1,24 +1,29 @@
 //! Tests whether a clock source is safe, and which of several sources is chosen.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
-use hv_core::time::{Environment, Operator, Reason, Verdict, choose, longest_poll, pc};
+use hv_core::time::{Environment, OperatorSetting, Reason, Verdict, choose, max_poll_interval, pc};
 
 const SAFE: Description = Description { width: Width::TICK, hz: 1_000_000_000, ..pc::rtc(0) };
 
 /// A machine on which every hazard of a clock source makes the source unsafe.
-const BAD: Environment =
-    Environment { strands: 256, idles: true, rate_changes: true, cpu_hz: 0, poll: 1_000_000_000 };
+const BAD: Environment = Environment {
+    strands: 256,
+    idle_stops_counters: true,
+    rate_changes: true,
+    cpu_hz: 0,
+    poll_interval: 1_000_000_000,
+};
 
 const GOOD: Environment = Environment {
     strands: 1,
-    idles: false,
+    idle_stops_counters: false,
     rate_changes: false,
     cpu_hz: 2_000_000_000,
-    poll: 1_000_000_000,
+    poll_interval: 1_000_000_000,
 };
 
 fn judge(source: Description, environment: Environment) -> Verdict {
-    Verdict::assess(Some(&source), &environment, Operator::Default)
+    Verdict::assess(Some(&source), &environment, OperatorSetting::Default)
 }
 
 #[test]
@@ -69,7 +74,7 @@ fn a_hazard_needs_the_property_of_the_machine() {
         }
     };
     assert_eq!(reason_of(|on| on.strands = 2), Reason::Unsynchronised(2));
-    assert_eq!(reason_of(|on| on.idles = true), Reason::StopsWhenIdle);
+    assert_eq!(reason_of(|on| on.idle_stops_counters = true), Reason::StopsWhenIdle);
     assert_eq!(reason_of(|on| on.rate_changes = true), Reason::RateVaries);
     assert_eq!(reason_of(|on| on.cpu_hz = 0), Reason::CpuClockUnknown);
     let near = Reason::CpuClock(1_000_000_000, 999_000_000);
@@ -81,14 +86,14 @@ fn a_narrow_counter_must_be_polled_often_enough() {
     // The 24 bits of the ACPI timer wrap after 4.687 s; a quarter of that is 1.1717 s.
     // windows_high_resolution_timer.txt says: "incorrect value if not polled every 4.5 seconds".
     let timer = Description { hazards: SAFE.hazards, ..pc::performance_counter(3_579_545) };
-    let poll = longest_poll(&timer);
+    let poll = max_poll_interval(&timer);
     assert!((1_171_742_217..=1_171_742_218).contains(&poll), "{poll}");
-    assert_eq!(judge(timer, Environment { poll, ..GOOD }), Verdict::Safe);
+    assert_eq!(judge(timer, Environment { poll_interval: poll, ..GOOD }), Verdict::Safe);
     for late in [poll + 1, 4_500_000_000] {
-        let verdict = judge(timer, Environment { poll: late, ..GOOD });
+        let verdict = judge(timer, Environment { poll_interval: late, ..GOOD });
         assert_eq!(verdict, Verdict::Unsafe(Reason::WrapsUnseen(poll)));
     }
-    assert_eq!(longest_poll(&Description { hz: 0, ..SAFE }), 0);
+    assert_eq!(max_poll_interval(&Description { hz: 0, ..SAFE }), 0);
 }
 
 #[test]
@@ -96,13 +101,13 @@ fn the_operator_overrides_the_verdict() {
     let bad = Description { scope: Scope::StrandUnsynchronised, ..SAFE };
     let assess = |source: Option<&Description>, operator| Verdict::assess(source, &BAD, operator);
     let reason = Reason::Unsynchronised(256);
-    assert_eq!(assess(Some(&bad), Operator::Force), Verdict::Forced(reason));
-    assert_eq!(assess(Some(&SAFE), Operator::Force), Verdict::Safe);
+    assert_eq!(assess(Some(&bad), OperatorSetting::Force), Verdict::Forced(reason));
+    assert_eq!(assess(Some(&SAFE), OperatorSetting::Force), Verdict::Safe);
     for source in [&bad, &SAFE] {
-        let disabled = assess(Some(source), Operator::Disable);
+        let disabled = assess(Some(source), OperatorSetting::Disable);
         assert_eq!(disabled, Verdict::Unsafe(Reason::Disabled));
     }
-    for operator in [Operator::Default, Operator::Disable, Operator::Force] {
+    for operator in [OperatorSetting::Default, OperatorSetting::Disable, OperatorSetting::Force] {
         let unknown = Description { hz: 0, ..SAFE };
         let absent = Verdict::Unsafe(Reason::Absent);
         assert_eq!(assess(None, operator), absent, "{operator:?}");

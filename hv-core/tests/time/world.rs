@@ -12,10 +12,10 @@ pub(crate) const SECOND: u64 = 1000 * MILLISECOND;
 
 pub(crate) const ENVIRONMENT: Environment = Environment {
     strands: 3,
-    idles: true,
+    idle_stops_counters: true,
     rate_changes: true,
     cpu_hz: 1_165_379_275,
-    poll: SECOND,
+    poll_interval: SECOND,
 };
 
 pub(crate) fn strand(number: usize) -> StrandId {

@@ -79,12 +79,12 @@ fn heartbeats_within_a_wrap() {
         // Line 75 says "wraps each 146.14 years".
         (64, Some(9_223_372_036_794_775_808)),
     ] {
-        assert_eq!(SEED.heartbeat(bits), expected, "{bits} bits");
+        assert_eq!(SEED.max_heartbeat_interval(bits), expected, "{bits} bits");
     }
     let without_timer = Conditions { timer_hz: 0, ..SEED };
-    assert_eq!(without_timer.heartbeat(64), None);
+    assert_eq!(without_timer.max_heartbeat_interval(64), None);
     // (2^10 - 100) / 2 is more than the 100 ticks of a timer interval. (2^8 - 100) / 2 is less.
     let slow = Conditions { hz: 1000, timer_hz: 10, longest_off_ns: 0, probe_ns: 0 };
-    let heartbeats = [8, 9, 10].map(|bits| slow.heartbeat(bits));
+    let heartbeats = [8, 9, 10].map(|bits| slow.max_heartbeat_interval(bits));
     assert_eq!(heartbeats, [None, Some(206), Some(462)]);
 }

@@ -1,8 +1,8 @@
 //! Tests the payloads and descriptions of events.
 
 use hv_core::trace::{
-    Class, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, Shown, TraceEvent, events,
-    fits,
+    Class, DisplayFormat, Field, GuestReset, HypervisorEvent, STATUSES, SetVersion, TraceEvent,
+    events, fits,
 };
 
 events! {
@@ -38,7 +38,7 @@ fn unknown_kinds_and_wrong_lengths_are_not_decoded() {
 #[test]
 fn fields_fill_whole_words() {
     let fits = |widths: &[u32]| {
-        let field = |&bits| Field { name: "", bits, shown: Shown::Hex };
+        let field = |&bits| Field { name: "", bits, format: DisplayFormat::Hex };
         fits(&widths.iter().map(field).collect::<Vec<_>>())
     };
     let whole: [&[u32]; 5] = [&[], &[32], &[64], &[16, 8, 8, 64, 32], &[8, 8, 16, 16, 16]];
@@ -54,12 +54,12 @@ fn descriptions_for_viewers() {
     let [Class { id: 100, name: "widths", fields }] = WidthEvent::CLASSES else {
         panic!("{:?}", WidthEvent::CLASSES);
     };
-    let fields = fields.iter().map(|field| (field.name, field.bits, field.shown));
+    let fields = fields.iter().map(|field| (field.name, field.bits, field.format));
     assert!(fields.eq([
-        ("a", 8, Shown::Number),
-        ("b", 16, Shown::Hex),
-        ("c", 8, Shown::Names(&[(3, "three")])),
-        ("d", 64, Shown::Hex),
+        ("a", 8, DisplayFormat::Number),
+        ("b", 16, DisplayFormat::Hex),
+        ("c", 8, DisplayFormat::Names(&[(3, "three")])),
+        ("d", 64, DisplayFormat::Hex),
     ]));
 }
 
@@ -82,7 +82,7 @@ fn events_of_the_hypervisor() {
     };
     assert_eq!(event.payload(), [0x4602_000d, 99, 0, 0x205, 0, 3, 0x100, 0, 0, 0]);
     assert_eq!(GuestReset { guest: 5, strand: 255 }.payload(), [0x00ff_0005]);
-    let Shown::Names(statuses) = STATUSES else { panic!("a list of names") };
+    let DisplayFormat::Names(statuses) = STATUSES else { panic!("a list of names") };
     let names = ["EOK", "EINVAL", "EBADTRAP", "EWOULDBLOCK", "ENOACCESS", "ENOTSUPPORTED"];
     assert!([0, 6, 7, 9, 10, 13].into_iter().zip(names).eq(statuses.iter().copied()));
 }

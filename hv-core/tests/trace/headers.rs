@@ -38,7 +38,7 @@ fn check<L: Layout>(
     words: &[u32],
 ) {
     assert_eq!([L::TYPE_BITS, L::ID_BITS, L::SIZE_BITS, L::CLOCK_BITS], bits);
-    assert_eq!((L::DROPPED, L::REACH, L::SHORT_IDS), limits);
+    assert_eq!((L::DROPPED_BITS, L::MAX_DELTA, L::SHORT_ID_LIMIT), limits);
     let reads = |words: &[u32], id, has_size: bool, stamp| {
         let header = Header { id, words: words.len(), payload: has_size.then_some(4), stamp };
         assert_eq!(L::read(words), Some(header));

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
-    Clock27, FastCall, GuestReset, Heartbeat, HypervisorEvent, Mode, Next, Off, Reader, Ring,
-    SetVersion, Trace, TraceEvent, Tracer,
+    Clock27, FastCall, GuestReset, Heartbeat, HypervisorEvent, Mode, NoTrace, Reader, Ring,
+    RingItem, SetVersion, Trace, TraceEvent, Tracer,
 };
-use hv_core::{After, CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
+use hv_core::{
+    CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply, TrapOutcome,
+};
 
 use crate::threads::CountedReads;
 
@@ -18,7 +20,7 @@ const RESET: GuestReset = GuestReset { guest: 5, strand: 1 };
 struct Image;
 
 impl Embedder for Image {
-    const FAST: Option<&'static [u64]> = Some(&[0x400, 0x401]);
+    const FAST_FUNCTIONS: Option<&'static [u64]> = Some(&[0x400, 0x401]);
 
     fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
@@ -35,7 +37,7 @@ impl Embedder for Image {
 fn events(ring: &Ring<Clock27, 2, 500>) -> Vec<(u64, HypervisorEvent)> {
     let mut reader = Reader::new(ring);
     let next = || match reader.next(HypervisorEvent::words)? {
-        Next::Event(event) => {
+        RingItem::Event(event) => {
             let decoded = HypervisorEvent::decode(event.id, event.payload);
             Some((event.time, decoded.expect("a hypervisor event")))
         }
@@ -55,7 +57,7 @@ fn events_are_recorded_while_tracing_is_on() {
     let operator = StrandId::new(1).unwrap();
     let negotiate = |group, major, minor| {
         let mut registers = Registers::call(0, [group, major, minor, 0, 0]);
-        assert_eq!(strand.core_trap(&mut registers), After::Resume);
+        assert_eq!(strand.core_trap(&mut registers), TrapOutcome::Resume);
     };
     let fast = |function| strand.fast_trap(&mut Registers::call(function, [0; 5]));
 
@@ -133,8 +135,8 @@ fn what_takes_few_instructions_is_recorded_at_once() {
     let strand = StrandId::new(3).unwrap();
     let reset = || RESET;
     let bare = Switched::default();
-    assert_eq!((bare.ring(strand), Off.ring(strand)), (None, None));
-    assert_eq!(Off.time(strand), None);
+    assert_eq!((bare.ring(strand), NoTrace.ring(strand)), (None, None));
+    assert_eq!(NoTrace.time(strand), None);
     assert!(!Switched::try_record(&(), 1000, reset));
 
     type Rings<'a> = Tracer<'a, CountedReads, Clock27, 2, 500>;

@@ -3,7 +3,7 @@
 use std::any::type_name;
 use std::ops::Range;
 
-use hv_core::trace::{Clock27, Clock64, Layout, Mode, Next, Reader, Ring};
+use hv_core::trace::{Clock27, Clock64, Layout, Mode, Reader, Ring, RingItem};
 use proptest::prelude::*;
 
 use crate::{Empty, Got, Large, Small, TestEvent, drain, record};
@@ -92,7 +92,9 @@ fn a_reader_returns_its_copy_of_an_overwritten_packet() {
     let ring = ring(Mode::Overwrite);
     let mut reader = Reader::new(&ring);
     record_small(&ring, 0..3);
-    assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 0));
+    assert!(
+        matches!(reader.next(TestEvent::words), Some(RingItem::Event(event)) if event.time == 0)
+    );
     record_small(&ring, 3..12);
     assert_eq!(drain(&mut reader), [vec![small(1), small(2)], lost_before(3, 6..12)].concat());
 }
@@ -133,7 +135,7 @@ fn unknown_events_count_as_lost() {
     let ring = ring(Mode::Overwrite);
     record_small(&ring, 0..5);
     let mut reader = Reader::new(&ring);
-    for expected in [Some(Next::Lost(3)), Some(Next::Lost(2)), None] {
+    for expected in [Some(RingItem::Lost(3)), Some(RingItem::Lost(2)), None] {
         assert_eq!(reader.next(|_| None), expected);
     }
 }
@@ -146,7 +148,7 @@ fn a_length_in_a_header_makes_no_kind_known() {
     ring.record(5, Small { number: 1 });
     for words in [None, Some(0), Some(2)] {
         let mut reader = Reader::new(&ring);
-        assert_eq!(reader.next(|_| words), Some(Next::Lost(1)), "{words:?}");
+        assert_eq!(reader.next(|_| words), Some(RingItem::Lost(1)), "{words:?}");
     }
     assert_eq!(
         drain(&mut Reader::new(&ring)),
@@ -163,8 +165,8 @@ fn a_loss_comes_before_the_events_behind_it() {
     let mut reader = Reader::new(&ring);
     let no_empty = |id| TestEvent::words(id).filter(|words| *words > 0);
     let mut next = || match reader.next(no_empty) {
-        Some(Next::Event(event)) => Ok(event.time),
-        Some(Next::Lost(lost)) => Err(lost),
+        Some(RingItem::Event(event)) => Ok(event.time),
+        Some(RingItem::Lost(lost)) => Err(lost),
         None => Err(0),
     };
     assert_eq!(next(), Ok(0));

@@ -24,7 +24,7 @@ mod remote;
 mod threads;
 mod times;
 
-use hv_core::trace::{Layout, Next, Reader, Ring, events};
+use hv_core::trace::{Layout, Reader, Ring, RingItem, events};
 
 events! {
     /// Events with payloads of zero, one and three words.
@@ -54,14 +54,14 @@ pub(crate) enum Got {
     Lost(u64),
 }
 
-impl From<Next<'_>> for Got {
-    fn from(next: Next<'_>) -> Self {
+impl From<RingItem<'_>> for Got {
+    fn from(next: RingItem<'_>) -> Self {
         match next {
-            Next::Event(event) => Self::Event(
+            RingItem::Event(event) => Self::Event(
                 event.time,
                 TestEvent::decode(event.id, event.payload).expect("an event of the tests"),
             ),
-            Next::Lost(lost) => Self::Lost(lost),
+            RingItem::Lost(lost) => Self::Lost(lost),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::thread;
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
-    Clock19, Clock27, Clock64Aligned, Layout, Mode, Next, PerStrand, Reader, Ring, Trace, Tracer,
+    Clock19, Clock27, Clock64Aligned, Layout, Mode, PerStrand, Reader, Ring, RingItem, Trace,
+    Tracer,
 };
 
 use crate::{Got, Large, Small, TestEvent};
@@ -105,7 +106,9 @@ fn no_event_is_recorded_while_off_or_without_a_ring() {
     assert_eq!(tracer.missed(), 1);
     assert!(tracer.ring(second).is_none());
     let mut reader = Reader::new(tracer.ring(first).unwrap());
-    assert!(matches!(reader.next(TestEvent::words), Some(Next::Event(event)) if event.time == 5));
+    assert!(
+        matches!(reader.next(TestEvent::words), Some(RingItem::Event(event)) if event.time == 5)
+    );
     tracer.set_on(false);
     assert_eq!(tracer.time(first), None);
 }

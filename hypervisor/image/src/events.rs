@@ -1,7 +1,7 @@
 //! The rings in which the image records events while tracing is on. The operator switches tracing on and off.
 
 use guest_abi::StrandId;
-use hv_core::trace::{Clock27, HypervisorEvent, Mode, Ring, Tracer, all_short};
+use hv_core::trace::{Clock27, HypervisorEvent, Mode, Ring, Tracer, assert_all_short};
 use hypervisor::Stick;
 use perfctr_service::trace::ServiceEvent;
 
@@ -10,8 +10,8 @@ const PACKETS: usize = if cfg!(feature = "small-rings") { 2 } else { 4 };
 const WORDS: usize = if cfg!(feature = "small-rings") { 55 } else { 1015 };
 
 type EventRing = Ring<Clock27, PACKETS, WORDS>;
-const _: () = all_short::<Clock27>(HypervisorEvent::CLASSES);
-const _: () = all_short::<Clock27>(ServiceEvent::CLASSES);
+const _: () = assert_all_short::<Clock27>(HypervisorEvent::CLASSES);
+const _: () = assert_all_short::<Clock27>(ServiceEvent::CLASSES);
 
 type EventTracer = Tracer<'static, Stick, Clock27, PACKETS, WORDS>;
 

@@ -6,7 +6,7 @@
 use core::ops::ControlFlow;
 use core::panic::PanicInfo;
 
-use guest_abi::{HvError, Registers, Served, StrandId, Trap};
+use guest_abi::{HvError, Registers, ServedFunctions, StrandId, Trap};
 use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
 use platform::memory_map::{PARTITION, REAL};
@@ -37,8 +37,8 @@ static HANDLERS: [Mutex<Option<Handler>>; 2] = [const { Mutex::new(None) }; 2];
 struct Image;
 
 impl Embedder for Image {
-    const FAST: Option<&'static [u64]> = Some(&[WHO_AM_I]);
-    const CORE: Option<&'static [u64]> = Some(&[]);
+    const FAST_FUNCTIONS: Option<&'static [u64]> = Some(&[WHO_AM_I]);
+    const CORE_FUNCTIONS: Option<&'static [u64]> = Some(&[]);
 
     fn fast(&self, caller: Caller, _: u64, _: &Registers) -> Result<Reply, CallError> {
         Ok(Reply::Value(caller.guest.number().into()))
@@ -96,7 +96,7 @@ impl TrapHandler for Handler {
         &self.0.contexts().0
     }
 
-    fn served(&self) -> Served<'static> {
+    fn served(&self) -> ServedFunctions<'static> {
         self.0.served()
     }
 

@@ -14,11 +14,11 @@ pub trait Board: Sized + 'static {
     /// The bus, a strand's registers, and a tracer if the image has one.
     type Environment: Environment<Trace: Copy> + 'static;
 
-    /// The function numbers that [`fast`](Self::fast) serves: see [`hv_core::Embedder::FAST`].
-    const FAST: Option<&'static [u64]> = Some(&[]);
+    /// The function numbers that [`fast`](Self::fast) serves: see [`hv_core::Embedder::FAST_FUNCTIONS`].
+    const FAST_FUNCTIONS: Option<&'static [u64]> = Some(&[]);
 
     /// The function numbers that [`core`](Self::core) serves.
-    const CORE: Option<&'static [u64]> = Some(&[]);
+    const CORE_FUNCTIONS: Option<&'static [u64]> = Some(&[]);
 
     /// The address of the 16550 UART to which the hypervisor writes its log; `None` if the image writes no log. The hypervisor uses the
     /// UART only on a machine with a description. An image with a log has a [note](platform::interfaces) with this address.

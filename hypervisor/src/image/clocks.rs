@@ -15,7 +15,7 @@ use ::log::Level;
 use guest_abi::clock::{ClockSource, Description};
 use guest_abi::{HvError, StrandId};
 use hv_core::time::{
-    Candidate, Environment, Finding, Limits, Operator, Scale, Timekeeper, Watchdog,
+    Candidate, Environment, Finding, Limits, OperatorSetting, Scale, Timekeeper, Watchdog,
 };
 use platform::memory_map::ptimer::{REGISTERS, TARGET, VECTOR};
 use platform::ptimer::{Input, NANOSECONDS, Ptimer, PtimerRegisters, Register};
@@ -110,14 +110,14 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     let candidates = [
         Candidate::new(Source::Ticks(TickSource::stick(registers, hz, Alignment::Aligned))),
         Candidate::new(Source::Ticks(TickSource::tick(registers, hz, Alignment::Aligned))),
-        Candidate { source: timer.map(Source::Timer), operator: Operator::Default },
+        Candidate { source: timer.map(Source::Timer), operator: OperatorSetting::Default },
     ];
     let environment = Environment {
         strands: StrandId::COUNT,
-        idles: true,
+        idle_stops_counters: true,
         rate_changes: false,
         cpu_hz: hz,
-        poll: layout.clocks,
+        poll_interval: layout.clocks,
     };
     let Ok(keeper) = Timekeeper::new(candidates, &environment, strand) else {
         log::say(Level::Warn, format_args!("no clock of the machine is usable"));

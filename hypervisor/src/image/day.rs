@@ -26,7 +26,7 @@ impl Days {
     /// Returns a guest's time of day in seconds. `time` is the time since the machine was switched on, in nanoseconds.
     pub(super) fn seconds(&self, guest: GuestId, time: u64) -> Result<u64, HvError> {
         let begun = self.begun[guest.index()].load(Relaxed);
-        let mut day = TimeOfDay::new(DayReading { before: 0, day: begun, after: 0, late: 0 });
+        let mut day = TimeOfDay::new(DayReading { before: 0, day: begun, after: 0, max_lag: 0 });
         Ok(day.at(time) / SECOND)
     }
 

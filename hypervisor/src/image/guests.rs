@@ -150,8 +150,8 @@ impl<B> Guests<B> {
 }
 
 impl<B: Board> Embedder for Guests<B> {
-    const FAST: Option<&'static [u64]> = B::FAST;
-    const CORE: Option<&'static [u64]> = B::CORE;
+    const FAST_FUNCTIONS: Option<&'static [u64]> = B::FAST_FUNCTIONS;
+    const CORE_FUNCTIONS: Option<&'static [u64]> = B::CORE_FUNCTIONS;
 
     fn fast(
         &self,

@@ -9,9 +9,9 @@ use core::sync::atomic::{
 
 use crate::services::{CpuState, Image, Start, StrandCommand};
 use ::log::Level;
-use guest_abi::{Registers, Served, StrandId, Trap};
-use hv_core::trace::remote::HEARTBEAT;
-use hv_core::{After, Caller, ForeignStrand, GuestId, Strand};
+use guest_abi::{Registers, ServedFunctions, StrandId, Trap};
+use hv_core::trace::remote::HEARTBEAT_INTERRUPT;
+use hv_core::{Caller, ForeignStrand, GuestId, Strand, TrapOutcome};
 use perfctr_service::mailbox::Step;
 use perfctr_service::{NamedGuest, PerfCounterContext, PerfCounterService};
 use platform::PhysicalAddress;
@@ -124,7 +124,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         self.memory
     }
 
-    fn served(&self) -> Served<'static> {
+    fn served(&self) -> ServedFunctions<'static> {
         self.strand.served()
     }
 
@@ -142,8 +142,8 @@ impl<B: Placed> TrapHandler for Handler<B> {
                 }
             }
             Trap::Core => match self.strand.core_slow(registers) {
-                After::Exit(code) => Break(code),
-                After::Resume => Continue(()),
+                TrapOutcome::Exit(code) => Break(code),
+                TrapOutcome::Resume => Continue(()),
             },
         }
     }
@@ -327,7 +327,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     while let Some(number) = interrupt::take() {
         match number {
             CROSS_CALL => counters.cross_called(strand),
-            HEARTBEAT => hypervisor.heartbeat(strand),
+            HEARTBEAT_INTERRUPT => hypervisor.heartbeat(strand),
             ptimer::VECTOR if checked => {}
             ptimer::VECTOR => clocks::check(strand),
             OPERATOR => mailbox::with_words(strand, |words| {

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use guest_abi::{HvError, Registers, StrandId};
-use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, TrapOutcome};
 use hypervisor::services::{
     ConsoleInput, CoreGroup, DiagGroup, Image, Memory, Platform, SoftStateGroup, Start,
     StrandCommand,
@@ -40,8 +40,8 @@ pub(crate) struct State {
 }
 
 impl Embedder for Fake {
-    const FAST: Option<&'static [u64]> = Some(&[]);
-    const CORE: Option<&'static [u64]> = Some(&[]);
+    const FAST_FUNCTIONS: Option<&'static [u64]> = Some(&[]);
+    const CORE_FUNCTIONS: Option<&'static [u64]> = Some(&[]);
 
     fn console(&self, _: Caller, output: ConsoleOutput) -> Result<(), HvError> {
         let room = self.0.room.get().checked_sub(1);
@@ -155,7 +155,7 @@ impl Fake {
 
     pub(crate) fn negotiate(&self, strand: usize, group: u64, version: [u64; 2]) -> [u64; 2] {
         let mut registers = Registers::call(0, [group, version[0], version[1], 0, 0]);
-        assert_eq!(self.strand_of(strand).core_trap(&mut registers), After::Resume);
+        assert_eq!(self.strand_of(strand).core_trap(&mut registers), TrapOutcome::Resume);
         [registers.o0, registers.o1]
     }
 

@@ -46,7 +46,7 @@ use core::mem::offset_of;
 
 use guest_abi::StrandId;
 use hv_core::sync::{
-    AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, const_unless_loom, exchanged,
+    AtomicU32, EXCHANGE_THEN_LOAD, Ordering, OwnedLock, const_unless_loom, fence_after_exchange,
 };
 
 use super::atomic_turns::AtomicTurns;
@@ -148,14 +148,14 @@ impl Gate {
     pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
-            self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
+            self.state.compare_exchange(0, taken, EXCHANGE_THEN_LOAD, Ordering::Relaxed);
         // Relaxed ordering suffices on failure, because the device is not accessed then. The test compares the state, because LLVM makes a
         // success flag costly on SPARC.
         if state != 0 {
             return false;
         }
-        exchanged();
-        let open = self.closed.load(EXCHANGE_AND_LOOK) == 0;
+        fence_after_exchange();
+        let open = self.closed.load(EXCHANGE_THEN_LOAD) == 0;
         if !open {
             self.release_free();
         }
@@ -308,7 +308,7 @@ impl Gate {
     /// then takes the hub.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
-        exchanged();
+        fence_after_exchange();
         let state = self.state.load(Ordering::SeqCst);
         if state & (CLOSED | RESERVED) != 0 {
             return is_free(state);

@@ -1,6 +1,6 @@
 //! The word that holds a guest's rights and its negotiated version.
 
-use guest_abi::{Hub, Kind, McuRole, PerfReg};
+use guest_abi::{Hub, McuRole, PerfReg, RegisterKind};
 use hv_core::Group;
 
 use crate::rights::versions::{Vfalls, VfallsVersion};
@@ -20,7 +20,7 @@ use crate::{Grant, Unit};
 pub(crate) struct AccessWord(u64);
 
 /// The number of registers with their own bit: all registers below the hubs' registers.
-pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
+pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_HUB.id();
 /// The number of registers of one hub, which share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
@@ -146,7 +146,7 @@ impl AccessWord {
     /// Returns the place that allows a register. [`AccessWord`] describes places. The place of register 1 is never set.
     pub(crate) const fn place(register: PerfReg) -> u64 {
         match register.kind() {
-            Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
+            RegisterKind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
             _ => register.id(),
         }
     }
@@ -154,7 +154,7 @@ impl AccessWord {
     #[must_use]
     pub(crate) const fn with(self, register: PerfReg) -> Self {
         match register.kind() {
-            Kind::L2 => self,
+            RegisterKind::L2 => self,
             _ => Self(self.0 | bit(Self::place(register))),
         }
     }

@@ -4,10 +4,10 @@ mod derived;
 #[cfg(test)]
 mod tests;
 
-use guest_abi::{Kind, Node, PerfReg};
+use guest_abi::{Node, PerfReg, RegisterKind};
 use hv_core::sync::{
-    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, const_unless_loom,
-    exchanged, plain,
+    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_THEN_LOAD, Ordering,
+    const_unless_loom, fence_after_exchange, plain,
 };
 use hv_core::{Group, Negotiated};
 use platform::Machine;
@@ -193,7 +193,7 @@ impl GuestRights {
 
     pub(crate) fn version_has(&self, version: VfallsVersion, register: PerfReg) -> bool {
         match register.kind() {
-            Kind::Hub { .. } => has_hubs(version, self.compatible.load(Ordering::Relaxed)),
+            RegisterKind::Hub { .. } => has_hubs(version, self.compatible.load(Ordering::Relaxed)),
             _ => !version.is_none(),
         }
     }
@@ -215,13 +215,13 @@ impl GuestRights {
     /// interferes, if calls are traced, or if a unit is out of service, this function closes the fast path instead.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
-        let order = EXCHANGE_AND_LOOK;
-        exchanged();
+        let order = EXCHANGE_THEN_LOAD;
+        fence_after_exchange();
         // The new refusals are derived from the word of rights, so this function loads the old refusals before that word.
         let refusals = RefusalWord::from_bits(self.words.refusals.load(order));
-        exchanged();
+        fence_after_exchange();
         let old = AccessWord::from_bits(self.words.access.load(order));
-        exchanged();
+        fence_after_exchange();
         let is_simple = out.is_empty(order) && !self.traced.load(order);
         if !(is_simple && self.open(version, old, refusals)) {
             self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
@@ -232,13 +232,13 @@ impl GuestRights {
     /// longer `old`.
     #[inline(always)]
     fn open(&self, version: &Negotiated<Vfalls>, old: AccessWord, refusals: RefusalWord) -> bool {
-        let order = EXCHANGE_AND_LOOK;
+        let order = EXCHANGE_THEN_LOAD;
         let new = old.reopened(self.opened(version.get(), old.rights()));
         let access = &self.words.access;
         if access.compare_exchange(old.bits(), new.bits(), order, order).is_err() {
             return false;
         }
-        exchanged();
+        fence_after_exchange();
         // Takes the version and the rights from the new word, because no registers are free to keep them.
         let refused = self.refused(new.version(), new.rights());
         let _ = self.exchange_refusals(refusals, refused, order);

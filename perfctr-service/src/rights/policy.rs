@@ -23,7 +23,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use guest_abi::{Kind, Node, PerfReg, StrandId};
+use guest_abi::{Node, PerfReg, RegisterKind, StrandId};
 use platform::Machine;
 
 /// The right to the calling strand's own PCR, register 0.
@@ -136,9 +136,9 @@ impl Grant {
     /// Returns `true` if the grant covers a register, for a guest with strands on `nodes`.
     pub fn covers(self, register: PerfReg, nodes: NodeSet) -> bool {
         match register.kind() {
-            Kind::Strand => self.strand != StrandRight::None,
-            Kind::L2 | Kind::Hub { .. } => self.global,
-            Kind::Dram { node, .. } => self.global && nodes.contains(node),
+            RegisterKind::Strand => self.strand != StrandRight::None,
+            RegisterKind::L2 | RegisterKind::Hub { .. } => self.global,
+            RegisterKind::Dram { node, .. } => self.global && nodes.contains(node),
         }
     }
 

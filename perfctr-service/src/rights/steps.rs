@@ -318,7 +318,7 @@ mod tests {
             rights.guest(guest()).start();
             let crossing = Arc::clone(&rights);
             let reset = move || crossing.set_reset(guest());
-            let (given, crossed) = steps::before(step, reset, || is_given(&rights));
+            let (given, crossed) = steps::interleave_at(step, reset, || is_given(&rights));
             let (marked, held) = (rights.is_marked(), rights.held(guest()));
             assert_eq!(held == Grant::ALL, given, "{step}");
             assert!(!(given && marked), "{step}");

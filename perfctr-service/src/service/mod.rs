@@ -149,7 +149,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
     where
         Self: 'a;
 
-    fn knows(&self, caller: Caller) -> bool {
+    fn is_valid_caller(&self, caller: Caller) -> bool {
         self.knows_caller(caller)
     }
 

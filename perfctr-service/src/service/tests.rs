@@ -1,6 +1,6 @@
 //! Tests a second group on the service's state. Like group 0x202, it has the registers of the caller's own node, under other numbers.
 
-use guest_abi::{ApiGroup, HvError, Hypercall, Kind, PerfReg, Registers, Trap, Version};
+use guest_abi::{ApiGroup, HvError, Hypercall, PerfReg, RegisterKind, Registers, Trap, Version};
 use hv_core::{CallError, Context, Group, Hypervisor, NegotiatedVersion, NoConsole, Reply};
 use platform::models::Devices;
 use platform::{Machine, Model};
@@ -33,7 +33,7 @@ impl<E: Environment> Service for OwnGroup<'_, E> {
     where
         Self: 'a;
 
-    fn knows(&self, caller: Caller) -> bool {
+    fn is_valid_caller(&self, caller: Caller) -> bool {
         self.0.knows_caller(caller)
     }
 
@@ -59,8 +59,8 @@ impl<E: Environment> Context for OwnContext<'_, E> {
         let access = if function == GET { Access::Get } else { Access::Set(registers.o1) };
         // Number 0 is the PCR. The others are the registers of the two channels of the caller's node.
         let own = |register: &PerfReg| match register.kind() {
-            Kind::Strand => true,
-            Kind::Dram { node, .. } => node == strand.node,
+            RegisterKind::Strand => true,
+            RegisterKind::Dram { node, .. } => node == strand.node,
             _ => false,
         };
         let register = usize::try_from(registers.o0)

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use guest_abi::{Registers, StrandId};
-use hv_core::sync::steps::orders::until;
+use hv_core::sync::steps::orders::wait_until_nonzero;
 use hv_core::sync::{AtomicU64, Ordering};
 use hv_core::{Caller, GuestId, Hypervisor, NoConsole};
 use perfctr_service::{Grant, Grants, GuestConfig, PerfCounterService};
@@ -109,7 +109,7 @@ impl Bus for Board {
             self.0.begun.fetch_add(1, Ordering::SeqCst);
             if read(&self.0.halts[0]) == 1 {
                 write(&self.0.halts[0], 2);
-                until(&self.0.halts[1]);
+                wait_until_nonzero(&self.0.halts[1]);
             }
         }
         if at.0 >> 32 == 0xe1

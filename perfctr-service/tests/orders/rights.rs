@@ -75,7 +75,7 @@ fn a_reset_is_not_lost_when_another_strand_dies() {
         None
     };
     let reports = |machine: &Modelled, _| {
-        orders::until_dead(1);
+        orders::wait_until_dead(1);
         machine.died(REPORTER, SECOND);
         None
     };

@@ -2,7 +2,7 @@
 
 use guest_abi::{Hub, Node};
 use hv_core::sync::steps;
-use hv_core::sync::steps::orders::{self, Strand, explore, until};
+use hv_core::sync::steps::orders::{self, Strand, explore, wait_until_nonzero};
 use perfctr_service::{BUSY_PAUSE_TICKS, Grant, Unit};
 use platform::Model;
 
@@ -68,7 +68,7 @@ fn nobody_writes_the_l2_control_of_a_strand_that_died() {
     let machine = machine(Model::Maramba);
     let (dies, lives) = (sets(LOSER, L2), sets(SECOND, L2));
     let reports = |machine: &Modelled, _| {
-        orders::until_dead(0);
+        orders::wait_until_dead(0);
         machine.died(REPORTER, LOSER);
         None
     };
@@ -89,7 +89,7 @@ fn l2_control_that_is_released_is_not_broken() {
         None
     };
     let looks = |machine: &Modelled, look| {
-        until(&machine.noted[1]);
+        wait_until_nonzero(&machine.noted[1]);
         write(&machine.devices.time, look * BUSY_PAUSE_TICKS);
         let ended = read(&machine.noted[0]);
         machine.set(LOSER, L2, 1);
@@ -102,12 +102,12 @@ fn l2_control_that_is_released_is_not_broken() {
         (look < 32).then_some(look + 1)
     };
     let sets = |machine: &Modelled, _| {
-        until(&machine.devices.halts[1]);
+        wait_until_nonzero(&machine.devices.halts[1]);
         machine.set(THIRD, L2, 1);
         None
     };
     let begins = |machine: &Modelled, _| {
-        until(&machine.devices.differ);
+        wait_until_nonzero(&machine.devices.differ);
         write(&machine.noted[1], 1);
         None
     };

@@ -64,7 +64,7 @@ fn hub_register(hub: Hub, offset: u64) -> Option<Target> {
 
 #[cfg(test)]
 mod tests {
-    use guest_abi::{Kind, PerfReg};
+    use guest_abi::{PerfReg, RegisterKind};
 
     use super::*;
     use crate::address;
@@ -105,9 +105,9 @@ mod tests {
                 continue;
             };
             let expected = match register.kind() {
-                Kind::Dram { node, mcu, role } => Target::Dram(node, mcu, role),
-                Kind::Hub { hub, unit, role } => Target::Hub(hub, unit, role),
-                Kind::Strand | Kind::L2 => unreachable!("no address"),
+                RegisterKind::Dram { node, mcu, role } => Target::Dram(node, mcu, role),
+                RegisterKind::Hub { hub, unit, role } => Target::Hub(hub, unit, role),
+                RegisterKind::Strand | RegisterKind::L2 => unreachable!("no address"),
             };
             assert_eq!(at(global), Some(expected), "{register}");
             let beside = [1, 4, 0x800].map(|distance| global + distance);

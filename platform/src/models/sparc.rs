@@ -87,7 +87,7 @@ impl<S: DerefMut<Target = StrandUnit>> CounterUnit for SparcUnit<S> {
     type Refusal = NoHtRight;
 
     const OVERFLOWS_AT: u32 = 0;
-    const EARLY: u32 = 15;
+    const MAX_EARLY: u32 = 15;
 
     fn events() -> impl Iterator<Item = SparcSelect> {
         SparcEvent::ALL.iter().copied().map(SparcSelect::from)

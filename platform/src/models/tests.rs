@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{array, thread, vec::Vec};
 
 use guest_abi::event::{LpuEvent, SparcEvent};
-use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
+use guest_abi::{Hub, Mcu, Node, PerfReg, RegisterKind, StrandId};
 
 use super::{Devices, FaultyUnit};
 use crate::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters, address};
@@ -47,7 +47,7 @@ fn registers_do_not_overlap() {
         let register = PerfReg::new(number as u64 + 2).unwrap();
         let written = number as u64 + 1;
         let kept = match register.kind() {
-            Kind::Hub { unit, role, .. } if unit.index() >= 4 && role.index() == 0 => {
+            RegisterKind::Hub { unit, role, .. } if unit.index() >= 4 && role.index() == 0 => {
                 written & 0xf0f
             }
             _ => written,

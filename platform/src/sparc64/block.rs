@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::cell::{Cell, UnsafeCell};
 use core::mem::MaybeUninit;
 
-use guest_abi::{Registers, Served};
+use guest_abi::{Registers, ServedFunctions};
 
 use super::reports::Reports;
 use super::{FatalTrap, WINDOWS};
@@ -58,7 +58,7 @@ pub struct StrandBlock<H> {
     pub(super) cleanwin: Cell<u64>,
     pub(super) handler: Cell<*const H>,
     /// Initialised before the guest starts.
-    pub(super) served: Cell<MaybeUninit<Served<'static>>>,
+    pub(super) served: Cell<MaybeUninit<ServedFunctions<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
     /// The registers at an interrupt. The strand takes interrupts only while it executes its guest.

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use guest_abi::{HvError, Registers, Served, StrandId, Trap};
+use guest_abi::{HvError, Registers, ServedFunctions, StrandId, Trap};
 
 use super::{Entry, FAST_WORDS, FatalTrap, Partition};
 use crate::PhysicalAddress;
@@ -31,8 +31,8 @@ pub trait TrapHandler: Sized + 'static {
 
     /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without calling Rust code. Called once,
     /// after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
-    fn served(&self) -> Served<'static> {
-        Served::ALL
+    fn served(&self) -> ServedFunctions<'static> {
+        ServedFunctions::ALL
     }
 
     /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`,

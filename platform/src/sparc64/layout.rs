@@ -3,7 +3,7 @@
 
 use core::mem::offset_of;
 
-use guest_abi::{FunctionSet, HvError, Served, Trap};
+use guest_abi::{FunctionSet, HvError, ServedFunctions, Trap};
 
 use super::FatalTrap;
 use super::block::{Bounds, Kept};
@@ -38,7 +38,7 @@ macro_rules! offsets {
 offsets!(0, StrandBlock: FAST_PATH = fast, STACK = stack, PCR = pcr, O0 = registers, O6 = o6, O7 = o7, Y = y);
 offsets!(0, StrandBlock: CANSAVE = cansave, CANRESTORE = canrestore, OTHERWIN = otherwin, CLEANWIN = cleanwin);
 offsets!(0, StrandBlock: HANDLER = handler, WINDOWS = windows);
-offsets!(offset_of!(StrandBlock, served), Served<'static>: SERVED_FAST = fast, SERVED_CORE = core, TRACED = traced);
+offsets!(offset_of!(StrandBlock, served), ServedFunctions<'static>: SERVED_FAST = fast, SERVED_CORE = core, TRACED = traced);
 offsets!(offset_of!(StrandBlock, bounds), Bounds: REAL = real, BYTES = bytes, PAGE = page, ENTRY = entry);
 
 /// The registers at a trap that is not a hypercall.

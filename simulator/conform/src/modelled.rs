@@ -1,7 +1,7 @@
 //! The service on devices that the sweep can change. On the host, the devices are models; in an image, they are models or words of memory.
 
-use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Kind, Node, Registers, StrandId, Trap};
-use hv_core::trace::{Off, Trace};
+use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Node, RegisterKind, Registers, StrandId, Trap};
+use hv_core::trace::{NoTrace, Trace};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor, NoConsole, Service, Services};
 use perfctr_service::{ConfigError, Environment, PerfCounterService, Unit};
 use platform::StrandRegisters;
@@ -62,7 +62,7 @@ impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
 }
 
 /// A machine and its state in the sweep.
-pub struct Modelled<'a, S: Services, E, T = Off> {
+pub struct Modelled<'a, S: Services, E, T = NoTrace> {
     pub hypervisor: &'a Hypervisor<S, E, T>,
     pub configuration: Configuration,
     pub busy: [bool; Hub::ALL.len()],
@@ -140,14 +140,14 @@ impl Hardware for &Devices {
         let _ = match cell {
             Cell::L2(node, bank) => self.l2(node).write(bank, value),
             Cell::Register(register) => match register.kind() {
-                Kind::Dram { node, mcu, role } => {
+                RegisterKind::Dram { node, mcu, role } => {
                     self.memory_controller(node, mcu).write(role, value)
                 }
-                Kind::Hub { hub, unit, role } => {
+                RegisterKind::Hub { hub, unit, role } => {
                     let mut hub = self.hub(hub);
                     hub.write(unit, role, value, self.now())
                 }
-                Kind::Strand | Kind::L2 => Ok(()),
+                RegisterKind::Strand | RegisterKind::L2 => Ok(()),
             },
         };
     }
@@ -156,12 +156,14 @@ impl Hardware for &Devices {
         let held = match cell {
             Cell::L2(node, bank) => self.l2(node).read(bank),
             Cell::Register(register) => match register.kind() {
-                Kind::Dram { node, mcu, role } => self.memory_controller(node, mcu).read(role),
-                Kind::Hub { hub, unit, role } => {
+                RegisterKind::Dram { node, mcu, role } => {
+                    self.memory_controller(node, mcu).read(role)
+                }
+                RegisterKind::Hub { hub, unit, role } => {
                     let mut hub = self.hub(hub);
                     hub.read(unit, role, self.now())
                 }
-                Kind::Strand | Kind::L2 => return None,
+                RegisterKind::Strand | RegisterKind::L2 => return None,
             },
         };
         held.ok()

@@ -7,7 +7,7 @@ use conform::random::Random;
 use super::guest::REQUEST;
 use crate::interpreter::instruction::{ControlRegister, Register};
 use crate::interpreter::{
-    At, Counting, Environment, Instruction, Level, Strand, Trap, WindowState,
+    At, CounterRegister, Environment, Instruction, Level, Strand, Trap, WindowState,
 };
 
 /// The register %l0, which holds the trap number.
@@ -30,12 +30,12 @@ impl Request {
             strand.registers.set(Register::new(number), value);
         }
         strand.registers.set(TRAP, self.trap.into());
-        go_on_at(strand, REQUEST);
+        resume_at(strand, REQUEST);
     }
 }
 
 /// Makes a strand continue at an address.
-pub fn go_on_at(strand: &mut Strand, address: u64) {
+pub fn resume_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
@@ -78,7 +78,7 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
 ///
 /// # Errors
 /// Something else differs. The error says what.
-pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
+pub fn check_preserved(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: fmt::Arguments<'_>, before: u64, after: u64| match before == after {
         true => Ok(()),
         false => Err(format!("{what} is {after:#x} and was {before:#x}")),
@@ -128,13 +128,13 @@ pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
 /// Returns a privileged register's value; 0 for a trap register at trap level 0.
 #[must_use]
 pub fn privileged(strand: &mut Strand, number: u8) -> u64 {
-    strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
+    strand.control_register(ControlRegister::Privileged(number), &mut NoBus).unwrap_or_default()
 }
 
 /// A bus that refuses all accesses. Only the strand's registers are used here.
-struct Nothing;
+struct NoBus;
 
-impl Environment for Nothing {
+impl Environment for NoBus {
     fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {
         Err(Trap::INSTRUCTION_ACCESS_ERROR)
     }
@@ -147,11 +147,11 @@ impl Environment for Nothing {
         Err(Trap::DATA_ACCESS_ERROR)
     }
 
-    fn read(&mut self, _: Counting, _: Level) -> Result<u64, Trap> {
+    fn read(&mut self, _: CounterRegister, _: Level) -> Result<u64, Trap> {
         Err(Trap::DATA_ACCESS_ERROR)
     }
 
-    fn write(&mut self, _: Counting, _: u64, _: Level) -> Result<(), Trap> {
+    fn write(&mut self, _: CounterRegister, _: u64, _: Level) -> Result<(), Trap> {
         Err(Trap::DATA_ACCESS_ERROR)
     }
 }

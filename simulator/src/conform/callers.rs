@@ -6,7 +6,7 @@ use std::ops::Range;
 use conform::random::Random;
 use guest_abi::StrandId;
 
-use super::caller::{Request, go_on_at, outs, unchanged};
+use super::caller::{Request, check_preserved, outs, resume_at};
 use super::guest::{ANSWERED, IDLE};
 use super::watch::Watch;
 use crate::execute::{Execution, Limits, Stop};
@@ -14,11 +14,11 @@ use crate::interpreter::{Level, Strand};
 use crate::setters::opaque;
 
 /// The maximum number of instructions until the next strand has booted.
-const BOOT: u64 = 10_000_000;
+const MAX_BOOT_INSTRUCTIONS: u64 = 10_000_000;
 
 /// A completed call.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct CompletedCall {
     /// The strand that made the call.
     pub strand: StrandId,
     /// The call's trap and registers.
@@ -36,7 +36,7 @@ pub struct Made {
 /// The strands, and the calls that they make.
 pub struct Callers {
     /// The completed calls, in the order in which they returned.
-    pub made: Vec<Made>,
+    pub made: Vec<CompletedCall>,
     /// The calls in progress: the strand before the call, the request, and how many turns and accesses there were before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
@@ -53,20 +53,20 @@ impl Callers {
     pub fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Result<Self, Stop> {
         execution.breakpoints().insert(ANSWERED);
         for _ in strands {
-            let stop = execution.run(Limits::instructions(BOOT));
-            let strand = Self::asks(execution, stop).ok_or(stop)?;
-            go_on_at(execution.strand_mut(strand), IDLE);
+            let stop = execution.run(Limits::instructions(MAX_BOOT_INSTRUCTIONS));
+            let strand = Self::asking_strand(execution, stop).ok_or(stop)?;
+            resume_at(execution.strand_mut(strand), IDLE);
             execution.step(strand);
         }
         for strand in strands {
-            go_on_at(execution.strand_mut(*strand), ANSWERED);
+            resume_at(execution.strand_mut(*strand), ANSWERED);
         }
         Ok(Self { made: Vec::new(), calling: BTreeMap::new(), turns: 0, random: Random(seed) })
     }
 
     #[must_use]
     /// Returns the strand that asks for its next call; `None` if the machine stopped for another reason.
-    pub fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
+    pub fn asking_strand(execution: &Execution, stop: Stop) -> Option<StrandId> {
         match stop {
             Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
             _ => None,
@@ -89,8 +89,9 @@ impl Callers {
         let returned = execution.now();
         let strand = execution.strand_mut(id);
         if let Some((before, request, began)) = self.calling.remove(&id) {
-            unchanged(&before, strand).map_err(|what| format!("{id}, {request:x?}: {what}"))?;
-            self.made.push(Made {
+            check_preserved(&before, strand)
+                .map_err(|what| format!("{id}, {request:x?}: {what}"))?;
+            self.made.push(CompletedCall {
                 strand: id,
                 request,
                 after: outs(strand),
@@ -104,7 +105,7 @@ impl Callers {
                 request.put(strand, &mut self.random);
                 self.calling.insert(id, (strand.clone(), request, now));
             }
-            None => go_on_at(strand, IDLE),
+            None => resume_at(strand, IDLE),
         }
         Ok(())
     }
@@ -113,7 +114,7 @@ impl Callers {
     pub fn wake(execution: &mut Execution, id: StrandId) {
         let strand = execution.strand_mut(id);
         if strand.pc == IDLE && strand.level() < Level::Hyperprivileged {
-            go_on_at(strand, ANSWERED);
+            resume_at(strand, ANSWERED);
         }
     }
 

@@ -11,12 +11,12 @@ use guest_abi::{Hub, StrandId};
 use perfctr_service::{Grant, GuestConfig};
 use platform::{Machine, Model};
 
-use super::beside::Beside;
+use super::beside::Comparison;
 use super::caller::Request;
 use super::differences::Subject;
-use super::machine::{STORES, Silent};
+use super::machine::{CallFailure, STORES};
 use crate::execute::calls::Call;
-use crate::execute::{Limits, Observed, Stop, StoreConduct, StoreLatency};
+use crate::execute::{Limits, Observed, Stop, StoreBehaviour, StoreLatency};
 use crate::recording::Kind;
 
 const EOK: u64 = 0;
@@ -26,12 +26,12 @@ const SET: u64 = 0x107;
 
 /// The number of cycles that a store takes while a test makes calls on other strands. This is longer than any call, so the store is still
 /// in progress when the calls return.
-const LONG: u64 = 100_000;
+const LONG_STORE_LATENCY: u64 = 100_000;
 
 /// How many instructions the machine executes for each strand while all strands compete for one hub.
-const FIGHT: u64 = 60_000;
+const CONTENTION_INSTRUCTIONS: u64 = 60_000;
 
-pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Request {
+pub(super) const fn fast_request(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
 }
 
@@ -45,38 +45,40 @@ pub(super) fn configuration() -> Option<Configuration> {
     Some(Configuration { machine, guests })
 }
 
-impl Beside {
+impl Comparison {
     /// Checks a strand's calls while another strand's store to a hub or to L2 control is in progress. Calls for this unit must be refused
     /// immediately, and calls for other units must be served. After the store, calls for this unit must be served again.
     pub(super) fn in_flight(&mut self) {
-        let Some([first, second]) = self.two() else {
+        let Some([first, second]) = self.first_two_strands() else {
             self.found.unchecked.insert("units that two strands ask for: one strand calls".into());
             return;
         };
         self.core(first, [0x205, 1, 1], 0);
         for hub in Hub::ALL.iter().take(self.world.machine.hubs().len()) {
             let id = 18 + 18 * hub.index() as u64;
-            for set in [fast(SET, id, 0x0403), fast(SET, id + 2, 0x77)] {
-                if self.begins(first, set, |access| access.physical >> 32 & 0xf3 == 0xe1) {
+            for set in [fast_request(SET, id, 0x0403), fast_request(SET, id + 2, 0x77)] {
+                if self.call_until_store(first, set, |access| access.physical >> 32 & 0xf3 == 0xe1)
+                {
                     self.world.hubs[hub.index()] = HubCondition::Busy;
                     for register in [0, 2, 15] {
-                        self.ask(second, fast(GET, id + register, 0x0bad));
-                        self.ask(second, fast(SET, id + register, 1));
+                        self.ask(second, fast_request(GET, id + register, 0x0bad));
+                        self.ask(second, fast_request(SET, id + register, 1));
                     }
                     self.world.hubs[hub.index()] = HubCondition::Free;
                     let other = 18 + id % 72;
-                    self.ask(second, fast(GET, other, 0x0bad));
-                    self.ask(second, fast(GET, 2, 0x0bad));
+                    self.ask(second, fast_request(GET, other, 0x0bad));
+                    self.ask(second, fast_request(GET, 2, 0x0bad));
                 }
-                self.ends(first, set);
-                self.ask(second, fast(GET, set.registers[0], 0x0bad));
-                self.ask(first, fast(GET, id, 0x0bad));
+                self.finish_call(first, set);
+                self.ask(second, fast_request(GET, set.registers[0], 0x0bad));
+                self.ask(first, fast_request(GET, id, 0x0bad));
             }
         }
-        let set = fast(SET, 1, 2);
-        if first.node() == second.node() && self.begins(first, set, |at| at.physical >> 32 == 0xa9)
+        let set = fast_request(SET, 1, 2);
+        if first.node() == second.node()
+            && self.call_until_store(first, set, |at| at.physical >> 32 == 0xa9)
         {
-            let other = fast(SET, 1, 1);
+            let other = fast_request(SET, 1, 1);
             match self.machine.call(second, other) {
                 Ok(answered) if answered.after[..2] == [EWOULDBLOCK, 1] => {}
                 answered => {
@@ -84,20 +86,24 @@ impl Beside {
                         Ok(answered) => super::differences::status(answered.after[0]),
                         Err(_) => "no answer".to_owned(),
                     };
-                    self.differ_at("set", Subject::Register(1), "EWOULDBLOCK", &found, || {
-                        "while another strand of the node sets it".to_owned()
-                    });
+                    self.note_difference_at(
+                        "set",
+                        Subject::Register(1),
+                        "EWOULDBLOCK",
+                        &found,
+                        || "while another strand of the node sets it".to_owned(),
+                    );
                 }
             }
         }
-        self.ends(first, set);
-        self.ask(second, fast(SET, 1, 3));
-        self.ask(first, fast(GET, 1, 0x0bad));
+        self.finish_call(first, set);
+        self.ask(second, fast_request(SET, 1, 3));
+        self.ask(first, fast_request(GET, 1, 0x0bad));
         self.state();
     }
 
     /// Returns the first two strands of the guest that has the grant `global`; `None` if fewer than two of its strands have begun.
-    fn two(&self) -> Option<[StrandId; 2]> {
+    fn first_two_strands(&self) -> Option<[StrandId; 2]> {
         let mut found = None;
         for guest in self.world.guests.iter().filter(|guest| guest.grant.global) {
             let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));
@@ -107,16 +113,21 @@ impl Beside {
         found
     }
 
-    /// Executes a strand's call up to its first store to the unit. Makes this store take [`LONG`] cycles. Returns `false` if the call makes
+    /// Executes a strand's call up to its first store to the unit. Makes this store take [`LONG_STORE_LATENCY`] cycles. Returns `false` if the call makes
     /// no such store.
-    fn begins(&mut self, strand: StrandId, set: Request, store: fn(&Observed) -> bool) -> bool {
+    fn call_until_store(
+        &mut self,
+        strand: StrandId,
+        set: Request,
+        store: fn(&Observed) -> bool,
+    ) -> bool {
         let execution = &mut self.machine.execution;
-        let latency = StoreLatency::Fixed(LONG);
-        execution.set_stores(StoreConduct { latency, ..StoreConduct::default() });
+        let latency = StoreLatency::Fixed(LONG_STORE_LATENCY);
+        execution.set_stores(StoreBehaviour { latency, ..StoreBehaviour::default() });
         execution.watch(Some(Box::new(move |at| at.kind == Kind::Store && store(at))));
         self.machine.begin(strand, set);
         let execution = &mut self.machine.execution;
-        let mut stops = (0..LONG).map(|_| execution.step(strand));
+        let mut stops = (0..LONG_STORE_LATENCY).map(|_| execution.step(strand));
         let stop = stops.find(|stop| *stop != Some(Stop::Limit));
         drop(stops);
         execution.watch(None);
@@ -125,10 +136,10 @@ impl Beside {
     }
 
     /// Lets a strand finish a call that has not been made in the model yet, and then makes it in the model.
-    fn ends(&mut self, strand: StrandId, set: Request) {
+    fn finish_call(&mut self, strand: StrandId, set: Request) {
         let ended = self.machine.finish(strand);
         // `ask` makes the call in the model, and repeats it in the image, where it has the same effect again.
-        if ended != Err(Silent::Stopped) {
+        if ended != Err(CallFailure::Stopped) {
             self.ask(strand, set);
         }
     }
@@ -151,15 +162,15 @@ impl Beside {
             self.machine.repeat(*strand, register, function);
         }
         let execution = &mut self.machine.execution;
-        execution.set_stores(StoreConduct::default());
+        execution.set_stores(StoreBehaviour::default());
         execution.observe_calls(Some(Box::new(move |call| noted.borrow_mut().push(*call))));
-        execution.run(Limits::instructions(FIGHT * strands.len() as u64));
+        execution.run(Limits::instructions(CONTENTION_INSTRUCTIONS * strands.len() as u64));
         let calls = calls.take();
         self.found.calls += calls.len() as u64;
         let most = longest_wait(&calls, &strands);
         let limit = strands.len();
         if most > limit {
-            self.differ_at(
+            self.note_difference_at(
                 "get",
                 Subject::Register(register),
                 &format!("served after at most {limit} accesses of others"),

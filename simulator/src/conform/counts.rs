@@ -7,9 +7,9 @@ use platform::{Machine as Hardware, Model};
 use serde::Serialize;
 
 use super::caller::Request;
-use super::contention::fast;
+use super::contention::fast_request;
 use super::machine::Machine;
-use super::{Fault, Image};
+use super::{CheckError, Image};
 
 /// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. They were counted in the same
 /// way as the image's instructions.
@@ -51,26 +51,26 @@ const fn core(function: u64, o0: u64, o1: u64) -> Request {
 /// Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
 const CALLS: [(&str, Request, Option<u64>); 22] = [
     ("", Request { trap: 0xff, registers: [PERF, 1, 1, 0, 0, 0] }, None),
-    ("get of a DRAM register", fast(GET, 3, 0), Some(sun::GET_DRAM)),
-    ("set of a DRAM register", fast(SET, 3, 0x55), Some(sun::SET_DRAM)),
-    ("get of the strand's PCR", fast(GET, 0, 0), Some(sun::GET_PCR)),
-    ("set of the strand's PCR", fast(SET, 0, 0x55), Some(sun::SET_PCR)),
-    ("get of a hub register", fast(GET, 62, 0), None),
-    ("set of a hub register", fast(SET, 62, 0x55), None),
-    ("get of L2 control", fast(GET, 1, 0), None),
-    ("set of L2 control", fast(SET, 1, 1), None),
-    ("get that is refused with EINVAL", fast(GET, 90, 0), None),
-    ("get that is refused with ENOACCESS", fast(GET, 7, 0), None),
-    ("set that is refused with ENOACCESS", fast(SET, 7, 0), None),
-    ("a function that nobody has", fast(5, 0, 0), Some(sun::UNKNOWN_FAST)),
+    ("get of a DRAM register", fast_request(GET, 3, 0), Some(sun::GET_DRAM)),
+    ("set of a DRAM register", fast_request(SET, 3, 0x55), Some(sun::SET_DRAM)),
+    ("get of the strand's PCR", fast_request(GET, 0, 0), Some(sun::GET_PCR)),
+    ("set of the strand's PCR", fast_request(SET, 0, 0x55), Some(sun::SET_PCR)),
+    ("get of a hub register", fast_request(GET, 62, 0), None),
+    ("set of a hub register", fast_request(SET, 62, 0x55), None),
+    ("get of L2 control", fast_request(GET, 1, 0), None),
+    ("set of L2 control", fast_request(SET, 1, 1), None),
+    ("get that is refused with EINVAL", fast_request(GET, 90, 0), None),
+    ("get that is refused with ENOACCESS", fast_request(GET, 7, 0), None),
+    ("set that is refused with ENOACCESS", fast_request(SET, 7, 0), None),
+    ("a function that nobody has", fast_request(5, 0, 0), Some(sun::UNKNOWN_FAST)),
     ("", core(0, PERF, 1), None),
     ("api_set_version of the same version", core(0, PERF, 1), Some(sun::SET_VERSION)),
     ("api_get_version", core(3, PERF, 0), Some(sun::GET_VERSION)),
-    ("get that is refused with ENOTSUPPORTED", fast(GET, 62, 0), None),
-    ("set that is refused with ENOTSUPPORTED", fast(SET, 62, 0), None),
+    ("get that is refused with ENOTSUPPORTED", fast_request(GET, 62, 0), None),
+    ("set that is refused with ENOTSUPPORTED", fast_request(SET, 62, 0), None),
     ("", core(0, PERF, 0), None),
-    ("get that is refused with EBADTRAP", fast(GET, 62, 0), None),
-    ("set that is refused with EBADTRAP", fast(SET, 62, 0), None),
+    ("get that is refused with EBADTRAP", fast_request(GET, 62, 0), None),
+    ("set that is refused with EBADTRAP", fast_request(SET, 62, 0), None),
     ("api_set_version of another version", core(0, PERF, 1), Some(sun::SET_VERSION_NEGOTIATED)),
 ];
 
@@ -84,7 +84,7 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 /// Counts the instructions of each call in an image.
-fn counted(image: &Image, configuration: &Configuration) -> Result<Vec<Option<u64>>, Fault> {
+fn counted(image: &Image, configuration: &Configuration) -> Result<Vec<Option<u64>>, CheckError> {
     let mut machine = Machine::boot(image, configuration)?;
     let Some(strand) = machine.begun.iter().next() else { return Ok(vec![None; CALLS.len()]) };
     let calls = CALLS.iter();
@@ -98,7 +98,7 @@ pub(super) fn count(
     image: &Image,
     ours: &Image,
     configuration: &Configuration,
-) -> Result<Vec<CallCount>, Fault> {
+) -> Result<Vec<CallCount>, CheckError> {
     let (theirs, ours) = (counted(image, configuration)?, counted(ours, configuration)?);
     let rows = CALLS.iter().zip(theirs).zip(ours);
     let rows = rows.filter(|(((call, ..), _), _)| !call.is_empty());

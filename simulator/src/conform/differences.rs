@@ -110,7 +110,7 @@ impl Differences {
     }
 
     /// Removes the differences whose requirement is `expected`, unless all differences have this requirement.
-    pub(super) fn without_echo(&mut self, expected: &str) {
+    pub(super) fn remove_expected(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);
         }
@@ -161,7 +161,7 @@ impl Differences {
 /// Formats the subjects in order, with consecutive numbers as ranges. If there are many ranges, dots replace all but the first
 /// ones.
 fn ranges(subjects: BTreeSet<Subject>) -> String {
-    const MOST: usize = 6;
+    const MAX_RANGES: usize = 6;
     let mut ranges: Vec<(Subject, Subject)> = Vec::new();
     for subject in subjects {
         let follows = |last: Subject| match (last, subject) {
@@ -174,13 +174,13 @@ fn ranges(subjects: BTreeSet<Subject>) -> String {
             _ => ranges.push((subject, subject)),
         }
     }
-    let mut texts: Vec<String> = (ranges.iter().take(MOST))
+    let mut texts: Vec<String> = (ranges.iter().take(MAX_RANGES))
         .map(|(first, last)| match first == last {
             true => first.to_string(),
             false => format!("{first}-{last}"),
         })
         .collect();
-    if ranges.len() > MOST {
+    if ranges.len() > MAX_RANGES {
         texts.push("...".to_owned());
     }
     texts.join(",")

@@ -43,8 +43,8 @@ use platform::interfaces::Interface;
 use serde::Serialize;
 
 use crate::execute::{Interfaces, NoMemoryAt, SetupError, Stop};
-use crate::machine::description::Unfit;
-use beside::{Beside, Found};
+use crate::machine::description::BuildError;
+use beside::{Comparison, Findings};
 pub use counts::{CallCount, sun};
 pub use differences::{Difference, Row, Subject};
 use machine::Machine;
@@ -107,7 +107,7 @@ impl Omissions {
     }
 
     /// Returns whether the image omits register number `id`.
-    const fn register(self, id: u64) -> bool {
+    const fn omits_register(self, id: u64) -> bool {
         matches!(id, 18..=89) && self.hubs || id == 1 && self.l2
     }
 
@@ -151,13 +151,13 @@ pub const CHECKS: [&str; 9] = [
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(transparent)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum CheckError {
     /// The machine cannot be built.
     Setup(#[from] SetupError),
     /// The image does not fit into the hypervisor's memory.
     Memory(#[from] NoMemoryAt),
     /// The machine description is too large.
-    Description(#[from] Unfit),
+    Description(#[from] BuildError),
     /// None of a guest's strands has begun.
     #[error("the image has not started a guest within {0} instructions")]
     NoGuest(u64),
@@ -224,12 +224,12 @@ struct Job {
 }
 
 impl Job {
-    fn run(&self, image: &Image, omissions: Omissions) -> Result<Found, Fault> {
+    fn run(&self, image: &Image, omissions: Omissions) -> Result<Findings, CheckError> {
         if let Work::Attacks(kind) = self.work {
             return Ok(attacks::check(image, kind));
         }
         let machine = Machine::boot(image, &self.configuration)?;
-        let mut beside = Beside::new(machine, self, image, omissions);
+        let mut beside = Comparison::new(machine, self, image, omissions);
         match self.work {
             Work::Part(part, number) => {
                 (part.run)(number, &self.shown, &mut beside);
@@ -311,12 +311,12 @@ pub fn check(
     ours: &Image,
     options: &Options,
     progress: &mut dyn FnMut(usize, usize) -> bool,
-) -> Result<Report, Fault> {
+) -> Result<Report, CheckError> {
     let Options { omissions, own, only, quick } = options;
-    let is_left_out = |check: &str| !only.is_empty() && !only.iter().any(|one| one == check);
-    let shown = own.or_else(counts::configuration).ok_or(Fault::NoGuest(0))?;
+    let is_excluded = |check: &str| !only.is_empty() && !only.iter().any(|one| one == check);
+    let shown = own.or_else(counts::configuration).ok_or(CheckError::NoGuest(0))?;
     let reads = Machine::reads_description(image, &shown)?;
-    let mut found = Found::default();
+    let mut found = Findings::default();
     let own = match (own, reads) {
         (Some(own), _) => Some(*own),
         (None, true) => None,
@@ -335,11 +335,11 @@ pub fn check(
     if !has_mailbox {
         found.unchecked.insert("units that return to service: the image has no mailbox".to_owned());
     }
-    for check in CHECKS.into_iter().filter(|check| is_left_out(check)) {
+    for check in CHECKS.into_iter().filter(|check| is_excluded(check)) {
         found.unchecked.insert(format!("{check}: left out"));
     }
     let mut jobs = jobs(own.as_ref(), *omissions, has_mailbox);
-    jobs.retain(|job| !is_left_out(job.check));
+    jobs.retain(|job| !is_excluded(job.check));
     if *quick && own.is_none() {
         found.unchecked.insert(format!("{} of {QUICK} configurations of each sweep", QUICK - 1));
         let mut number = 0;
@@ -353,7 +353,7 @@ pub fn check(
         found.add(result?);
     }
     // An attacker's neighbour meets the same differences as the guests in other checks, so these differences are not listed twice.
-    found.differences.without_echo(attacks::NEIGHBOUR);
+    found.differences.remove_expected(attacks::NEIGHBOUR);
     let instructions = counts::count(image, ours, &shown)?;
     Ok(Report {
         calls: found.calls,
@@ -372,18 +372,18 @@ fn all(
     image: &Image,
     omissions: Omissions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
-) -> Vec<Result<Found, Fault>> {
-    let (next, goes_on) = (AtomicUsize::new(0), AtomicBool::new(true));
+) -> Vec<Result<Findings, CheckError>> {
+    let (next, is_running) = (AtomicUsize::new(0), AtomicBool::new(true));
     let (sender, receiver) = mpsc::channel();
-    let mut results: Vec<Result<Found, Fault>> =
-        jobs.iter().map(|_| Err(Fault::Interrupted)).collect();
+    let mut results: Vec<Result<Findings, CheckError>> =
+        jobs.iter().map(|_| Err(CheckError::Interrupted)).collect();
     thread::scope(|threads| {
         let many = thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
         for _ in 0..many {
             let sender = sender.clone();
-            let (next, goes_on) = (&next, &goes_on);
+            let (next, is_running) = (&next, &is_running);
             threads.spawn(move || {
-                while goes_on.load(Ordering::Relaxed)
+                while is_running.load(Ordering::Relaxed)
                     && let number = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(job) = jobs.get(number)
                 {
@@ -397,7 +397,7 @@ fn all(
         for (done, (number, result)) in (1..).zip(receiver) {
             results[number] = result;
             if !progress(done, jobs.len()) {
-                goes_on.store(false, Ordering::Relaxed);
+                is_running.store(false, Ordering::Relaxed);
             }
         }
     });

@@ -10,7 +10,7 @@ use platform::{Machine, Model};
 use super::callers::Callers;
 use super::machine::loaded;
 use super::watch::Watch;
-use super::{Fault, Image, strand};
+use super::{CheckError, Image, strand};
 use crate::execute::Execution;
 use crate::setters::opaque;
 
@@ -18,11 +18,11 @@ use crate::setters::opaque;
 pub const MEMORY: u64 = 8 << 20;
 
 /// Two guests: the strands and the rights of each.
-pub type Sides = [([usize; 2], Grant); 2];
+pub type GuestPair = [([usize; 2], Grant); 2];
 
 /// Two guests that are ready to call a hypervisor, and the reference model of their T5440.
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Ready {
+pub struct BootedPair {
     pub execution: Execution,
     pub strands: [[StrandId; 2]; 2],
     pub callers: Callers,
@@ -30,20 +30,20 @@ pub struct Ready {
     pub world: World,
 }
 
-opaque!(Ready, "Ready");
+opaque!(BootedPair, "BootedPair");
 
-impl Ready {
+impl BootedPair {
     /// Boots a hypervisor with two guests. The guests' registers have random values from `seed`.
     ///
     /// # Errors
     /// The image does not start all strands.
-    pub fn boot(image: &Image, sides: &Sides, seed: u64) -> Result<Self, Fault> {
+    pub fn boot(image: &Image, sides: &GuestPair, seed: u64) -> Result<Self, CheckError> {
         let strands = sides.each_ref().map(|(strands, _)| strands.map(strand));
         let mut guests = [GuestConfig::default(); conform::configuration::GUESTS];
         for (guest, (strands, (_, given))) in guests.iter_mut().zip(strands.iter().zip(sides)) {
             *guest = GuestConfig::new(strands.iter().copied().collect(), grant(*given));
         }
-        let machine = Machine::new(Model::Batoka, 4).map_err(|_| Fault::NoGuest(0))?;
+        let machine = Machine::new(Model::Batoka, 4).map_err(|_| CheckError::NoGuest(0))?;
         let configuration = Configuration { machine, guests };
         let mut world = world(&configuration);
         for guest in &mut world.guests {
@@ -52,7 +52,7 @@ impl Ready {
         }
         let mut execution = loaded(image, &configuration, MEMORY)?;
         let callers = Callers::new(&mut execution, strands.as_flattened(), seed);
-        let callers = callers.map_err(Fault::NotAll)?;
+        let callers = callers.map_err(CheckError::NotAll)?;
         let watched = sides.each_ref().map(|(strands, _)| strands.to_vec()).to_vec();
         let watch = Watch::new(&mut execution, image, watched);
         Ok(Self { execution, strands, callers, watch, world })

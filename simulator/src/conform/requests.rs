@@ -9,23 +9,23 @@ use super::caller::Request;
 use super::counts;
 
 /// Functions of trap 0x80 that the specification has but the model does not know. They end, stop or change the calling guest.
-pub(super) const OF_KERNELS: [u64; 17] = [
+pub(super) const KERNEL_FUNCTIONS: [u64; 17] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x51, 0x60, 0x61, 0x63, 0x70, 0x71,
     0x200, 0x201,
 ];
-/// The groups to which the functions in [`OF_KERNELS`] belong. The project's image has these groups in addition to CORE.
-const GROUPS_OF_KERNELS: [u64; 2] = [3, 0x300];
+/// The groups to which the functions in [`KERNEL_FUNCTIONS`] belong. The project's image has these groups in addition to CORE.
+const KERNEL_GROUPS: [u64; 2] = [3, 0x300];
 
 /// Collects the calls that a part of the sweep makes.
-struct Noted(Vec<Request>);
+struct CallCollector(Vec<Request>);
 
-impl System for Noted {
+impl System for CallCollector {
     fn call(&mut self, _: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         let [group, .., function] = registers;
         let is_known = match trap {
-            Trap::Fast => !OF_KERNELS.contains(&function),
+            Trap::Fast => !KERNEL_FUNCTIONS.contains(&function),
             // Exit would end the guest.
-            Trap::Core => function != 2 && !GROUPS_OF_KERNELS.contains(&group),
+            Trap::Core => function != 2 && !KERNEL_GROUPS.contains(&group),
         };
         if is_known {
             self.0.push(Request { trap: trap.number(), registers });
@@ -45,7 +45,7 @@ impl System for Noted {
 }
 
 fn calls(part: &Part, number: usize) -> Vec<Request> {
-    let mut noted = Noted(Vec::new());
+    let mut noted = CallCollector(Vec::new());
     if let Some(Configuration { machine, guests: [guest, ..] }) = counts::configuration() {
         (part.run)(number, &Configuration { machine, guests: [guest; GUESTS] }, &mut noted);
     }

@@ -8,8 +8,8 @@ use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, GuestConfig};
 use platform::{Machine, Model};
 
-use super::beside::Beside;
-use super::contention::fast;
+use super::beside::Comparison;
+use super::contention::fast_request;
 use super::differences::Subject;
 use super::strand;
 
@@ -31,7 +31,7 @@ pub(super) fn configuration() -> Option<Configuration> {
     Some(Configuration { machine, guests })
 }
 
-impl Beside {
+impl Comparison {
     /// Moves every right to the other guest and back, revokes only the right to HT, and resets a guest. When a guest loses a right,
     /// its values must disappear from the registers.
     pub(super) fn rights_that_move(&mut self) {
@@ -50,24 +50,24 @@ impl Beside {
         ] {
             self.fill(strands[guest]);
             self.reconfigure(grants);
-            self.left(strands);
+            self.compare_registers(strands);
         }
         self.fill(strands[0]);
         if !self.reset(0) {
             self.unanswered("a reset of a guest");
         }
-        self.left(strands);
+        self.compare_registers(strands);
         self.core(strands[0][0], [0x205, 1, 1], 0);
-        self.left(strands);
+        self.compare_registers(strands);
     }
 
     /// Makes every strand of a guest set every register to a value that does not change by itself.
     fn fill(&mut self, strands: [StrandId; 2]) {
         for strand in strands {
-            self.ask(strand, fast(SET, 0, 0x2_8bf4_c0f0 & !1 | HT));
-            self.ask(strand, fast(SET, 1, 2));
+            self.ask(strand, fast_request(SET, 0, 0x2_8bf4_c0f0 & !1 | HT));
+            self.ask(strand, fast_request(SET, 1, 2));
             for id in 2..90 {
-                self.ask(strand, fast(SET, id, 0x7654_0000_0000_0022 + id));
+                self.ask(strand, fast_request(SET, id, 0x7654_0000_0000_0022 + id));
             }
             let pic = 0x1111_2222_0000_0000 | strand.index() as u64;
             self.machine.execution.devices().set_pic(strand, pic);
@@ -96,19 +96,19 @@ impl Beside {
     }
 
     fn unanswered(&mut self, step: &str) {
-        self.differ_at("the operator", Subject::Function(0), "carried out", "not", || {
+        self.note_difference_at("the operator", Subject::Function(0), "carried out", "not", || {
             format!("{step}, asked by the mailbox")
         });
     }
 
     /// Compares the contents of all registers, and what both guests read from the registers.
-    fn left(&mut self, strands: [[StrandId; 2]; 2]) {
+    fn compare_registers(&mut self, strands: [[StrandId; 2]; 2]) {
         for strand in strands.concat() {
             let found = self.machine.execution.devices().pic(strand);
             let expected = pic_of(&self.world, strand);
             if found != expected {
                 self.world.pic.insert(strand.number().into(), found);
-                self.differ_at(
+                self.note_difference_at(
                     "the machine",
                     Subject::Register(0),
                     "%pic is cleared",
@@ -120,7 +120,7 @@ impl Beside {
         self.state();
         for strand in strands.concat() {
             for id in 0..90 {
-                self.ask(strand, fast(GET, id, 0x0bad));
+                self.ask(strand, fast_request(GET, id, 0x0bad));
             }
         }
     }

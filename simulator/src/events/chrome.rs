@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
-use guest_abi::{Counter, HubRole, Kind, McuRole, PerfReg};
+use guest_abi::{Counter, HubRole, McuRole, PerfReg, RegisterKind};
 use serde_json::{Value, json};
 
 use super::calls::{TracedCall, TracedFunction};
@@ -159,12 +159,14 @@ fn microseconds(nanoseconds: u64) -> f64 {
 /// Returns the counts that a PIC's value holds; `None` for other registers.
 fn counts(register: PerfReg, value: u64) -> Option<Value> {
     match register.kind() {
-        Kind::Dram { role: McuRole::Pic, .. } => {
+        RegisterKind::Dram { role: McuRole::Pic, .. } => {
             let [pic0, pic1] =
                 [Counter::Pic0, Counter::Pic1].map(|counter| DramPic::from(value).counter(counter));
             Some(json!({"pic0": pic0, "pic1": pic1}))
         }
-        Kind::Hub { role: HubRole::Pic0 | HubRole::Pic1, .. } => Some(json!({"count": value})),
+        RegisterKind::Hub { role: HubRole::Pic0 | HubRole::Pic1, .. } => {
+            Some(json!({"count": value}))
+        }
         _ => None,
     }
 }

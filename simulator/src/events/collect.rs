@@ -6,7 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Layout, Mode, Next, Reader, Ring, Trace, TraceEvent,
+    Clock64Aligned, Layout, Mode, Reader, Ring, RingItem, Trace, TraceEvent,
 };
 use smallvec::SmallVec;
 
@@ -44,7 +44,7 @@ impl<L: Layout> StrandRings<L> {
 
 /// Which events to keep if the rings are too small for all events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum Retention {
     /// All events: a strand's ring is read after each of the strand's calls.
     #[default]
     All,
@@ -54,7 +54,7 @@ pub enum Keep {
     Last,
 }
 
-impl Keep {
+impl Retention {
     /// All choices, in the order in which command lines list them.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
@@ -79,15 +79,15 @@ impl Keep {
 }
 
 /// Appends what a reader returned. Merges two successive gaps into one.
-pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
+pub(super) fn append(entries: &mut Vec<StreamEntry>, next: RingItem<'_>) {
     match (next, entries.last_mut()) {
-        (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
+        (RingItem::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
             time: event.time,
             id: event.id,
             payload: SmallVec::from_slice(event.payload),
         })),
-        (Next::Lost(more), Some(StreamEntry::Lost(lost))) => *lost = lost.saturating_add(more),
-        (Next::Lost(lost), _) => entries.push(StreamEntry::Lost(lost)),
+        (RingItem::Lost(more), Some(StreamEntry::Lost(lost))) => *lost = lost.saturating_add(more),
+        (RingItem::Lost(lost), _) => entries.push(StreamEntry::Lost(lost)),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use hv_core::trace::{Class, HypervisorEvent, Shown};
+use hv_core::trace::{Class, DisplayFormat, HypervisorEvent};
 use perfctr_service::trace::ServiceEvent;
 use serde::{Deserialize, Serialize};
 
 /// How tools show a field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "as in `Shown`")]
+#[allow(missing_docs, reason = "as in `DisplayFormat`")]
 pub enum ShownAs {
     Number,
     Hex,
@@ -80,10 +80,10 @@ impl From<&Class> for EventKind {
         let fields = class.fields.iter().map(|field| KindField {
             name: field.name.into(),
             bits: field.bits,
-            shown: match field.shown {
-                Shown::Number => ShownAs::Number,
-                Shown::Hex => ShownAs::Hex,
-                Shown::Names(names) => ShownAs::Names(
+            shown: match field.format {
+                DisplayFormat::Number => ShownAs::Number,
+                DisplayFormat::Hex => ShownAs::Hex,
+                DisplayFormat::Names(names) => ShownAs::Names(
                     names.iter().map(|(value, name)| (*value, (*name).into())).collect(),
                 ),
             },

@@ -58,7 +58,7 @@ macro_rules! names {
             #[must_use]
             pub const fn ids(self) -> u16 {
                 match self {
-                    $(Self::$Layout => $Layout::SHORT_IDS,)*
+                    $(Self::$Layout => $Layout::SHORT_ID_LIMIT,)*
                 }
             }
         }
@@ -105,7 +105,7 @@ impl Bits {
             id: L::ID_BITS,
             size: L::SIZE_BITS,
             clock: L::CLOCK_BITS,
-            cut: L::DROPPED,
+            cut: L::DROPPED_BITS,
         }
     }
 
@@ -163,7 +163,9 @@ impl Layouts {
                 ids: layout.ids(),
                 granularity_s: seconds(layout.resolution() as f64),
                 wrap_s: seconds(2f64.powi(bits.wrap() as i32)),
-                heartbeat_s: conditions.heartbeat(bits.wrap()).map(|ticks| seconds(ticks as f64)),
+                heartbeat_s: conditions
+                    .max_heartbeat_interval(bits.wrap())
+                    .map(|ticks| seconds(ticks as f64)),
             }
         };
         let Conditions { hz, probe_ns, timer_hz, longest_off_ns } = conditions;

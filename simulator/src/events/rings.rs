@@ -1,7 +1,7 @@
 //! Reads event rings in the memory of an executing machine, or in a dump of a machine's memory.
 
 use guest_abi::StrandId;
-use hv_core::trace::remote::{Directory, MAGIC, Memory, ON, Place, RemoteReader};
+use hv_core::trace::remote::{Directory, MAGIC, Memory, ON_WORD, RemoteReader, RingLocation};
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
     Clock64Aligned,
@@ -35,9 +35,9 @@ macro_rules! readers {
         }
 
         impl AnyReader {
-            fn new(layout: LayoutName, place: Place, words: usize) -> Self {
+            fn new(layout: LayoutName, location: RingLocation, words: usize) -> Self {
                 match layout {
-                    $(LayoutName::$Layout => Self::$Layout(RemoteReader::new(place, vec![0; words])),)*
+                    $(LayoutName::$Layout => Self::$Layout(RemoteReader::new(location, vec![0; words])),)*
                 }
             }
 
@@ -96,8 +96,8 @@ impl Rings {
         }
         let strands = (0..StrandId::COUNT).filter_map(StrandId::new);
         let readers = strands.zip(0..).map_while(|(strand, number)| {
-            let place = directory.ring(number)?;
-            Some((strand, AnyReader::new(found, place, directory.packet_words), Vec::new()))
+            let location = directory.ring(number)?;
+            Some((strand, AnyReader::new(found, location, directory.packet_words), Vec::new()))
         });
         Ok(Self { at, layout: found, kinds, readers: readers.collect() })
     }
@@ -105,7 +105,7 @@ impl Rings {
     /// Returns the address of the word that switches tracing on, and the value to write there before the machine starts.
     #[must_use]
     pub const fn switch_on(&self) -> (u64, u64) {
-        (self.at + 8 * ON, 1)
+        (self.at + 8 * ON_WORD, 1)
     }
 
     /// Reads all new events.

@@ -11,7 +11,7 @@ use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
 /// The number of equal intervals into which a trace's time is divided to count conflicts at hubs.
-const PARTS: u64 = 16;
+const INTERVALS: u64 = 16;
 
 /// A trace's summary: its calls with their durations, conflicts at hubs, and other events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -175,8 +175,8 @@ pub(crate) fn by_time((first, last): (u64, u64), conflicts: &[(u64, usize)]) -> 
     if conflicts.is_empty() {
         return Vec::new();
     }
-    let length = (last - first).div_ceil(PARTS).max(1);
-    let mut parts: Vec<Conflicts> = (0..PARTS)
+    let length = (last - first).div_ceil(INTERVALS).max(1);
+    let mut parts: Vec<Conflicts> = (0..INTERVALS)
         .map_while(|part| first.checked_add(part * length))
         .take_while(|from| *from <= last)
         .map(|from| Conflicts { from, hubs: [0; 4] })

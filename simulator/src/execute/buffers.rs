@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use super::cost::Cost;
 use super::reach::Reach;
 use super::shared::Order;
-use super::stores::{LateStore, is_same_device};
+use super::stores::{PendingStore, is_same_device};
 use crate::interpreter::Trap;
 
 /// Bits of `membar`'s mask. The first bit is in mmask, and the other bits are in cmask.
@@ -40,7 +40,7 @@ pub const fn completes(membar: u8) -> [bool; 2] {
 
 /// A store that has not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct WaitingStore {
+pub struct BufferedStore {
     /// The physical address.
     pub address: u64,
     /// The binary logarithm of the number of bytes.
@@ -53,9 +53,9 @@ pub struct WaitingStore {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StoreBuffer {
     /// The stores to memory, which complete in order.
-    pub memory: VecDeque<WaitingStore>,
+    pub memory: VecDeque<BufferedStore>,
     /// The stores to devices, except stores to consoles, which complete immediately.
-    pub devices: VecDeque<WaitingStore>,
+    pub devices: VecDeque<BufferedStore>,
 }
 
 /// Where a store goes.
@@ -101,7 +101,7 @@ impl<C: Cost> Reach<'_, C> {
     }
 
     #[cold]
-    pub(super) fn wait(&mut self, target: Target, store: WaitingStore) {
+    pub(super) fn wait(&mut self, target: Target, store: BufferedStore) {
         let StoreBuffer { memory, devices } = &mut self.local.waiting;
         match target {
             Target::Memory => memory.push_back(store),
@@ -110,13 +110,13 @@ impl<C: Cost> Reach<'_, C> {
     }
 
     /// Completes and returns the oldest store to memory or to devices; `None` if no store waits.
-    pub(super) fn complete(&mut self, target: Target) -> Option<WaitingStore> {
+    pub(super) fn complete(&mut self, target: Target) -> Option<BufferedStore> {
         let StoreBuffer { memory, devices } = &mut self.local.waiting;
         let store = match target {
             Target::Memory => memory.pop_front(),
             Target::Device => devices.pop_front(),
         }?;
-        let WaitingStore { address, shift, value } = store;
+        let BufferedStore { address, shift, value } = store;
         match target {
             Target::Memory => {
                 let page = self.shared.physical.page(address).expect("a store to memory");
@@ -127,8 +127,8 @@ impl<C: Cost> Reach<'_, C> {
             }
             Target::Device => {
                 let entry = self.local.entries.take(address);
-                let late = LateStore::at(self.now, (address, shift, value), entry);
-                self.cost.tell(self.id, self.now);
+                let late = PendingStore::at(self.now, (address, shift, value), entry);
+                self.cost.update_counters(self.id, self.now);
                 if late.complete(self.id, self.devices, self.shared, self.now).is_err() {
                     self.local.note_failed(late, self.now);
                 }
@@ -161,7 +161,7 @@ impl<C: Cost> Reach<'_, C> {
         }
         if number > 0 && self.local.failing {
             self.local.due = self.now;
-            self.done.waits = Some(self.now);
+            self.done.retry_at = Some(self.now);
             return Err(Trap::STORE_ERROR);
         }
         Ok(())
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_load_finds_the_newest_bytes_that_wait() {
-        let store = |address, shift, value| WaitingStore { address, shift, value };
+        let store = |address, shift, value| BufferedStore { address, shift, value };
         // Memory holds the bytes 00 to 07 at address 0x1000. Two stores wait: first a halfword at 0x1002, then a byte at 0x1003.
         let memory = [store(0x1002, 1, 0xc2c3), store(0x1003, 0, 0xb3)].into();
         let buffer = StoreBuffer { memory, devices: VecDeque::new() };

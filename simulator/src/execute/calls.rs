@@ -38,13 +38,13 @@ pub type CallObserver = Box<dyn FnMut(&Call)>;
 
 /// A hypercall in progress.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Calling {
+pub(super) struct PendingCall {
     call: Call,
     /// The address at which the guest will continue.
     returns: u64,
 }
 
-impl Calling {
+impl PendingCall {
     /// Returns the hypercall that a strand begins with this trap; `None` if the trap is not a hypercall.
     pub(super) fn new(
         id: StrandId,

@@ -22,7 +22,7 @@ pub(super) trait Cost {
     ) -> u64;
 
     /// Updates a strand's counters and the devices' clocks to the time `now`. Afterwards, no instruction may be issued before `now`.
-    fn tell(&mut self, strand: StrandId, now: u64);
+    fn update_counters(&mut self, strand: StrandId, now: u64);
 
     /// Rereads the L2 control registers, after a store that may have changed them.
     fn settings_changed(&mut self);
@@ -42,14 +42,14 @@ impl<V: Variant> Cost for Work<'_, V> {
         Work::instruction(self, strand, begins, fetch, data.as_slice()).ends
     }
 
-    fn tell(&mut self, strand: StrandId, now: u64) {
+    fn update_counters(&mut self, strand: StrandId, now: u64) {
         // Another strand may already have advanced the time beyond `now`.
         let now = now.max(self.truth().cycles());
-        Work::tell(self, strand, now);
+        Work::update_counters(self, strand, now);
     }
 
     fn settings_changed(&mut self) {
-        Work::settings_changed(self);
+        Work::reload_perf_config(self);
     }
 }
 
@@ -90,7 +90,7 @@ impl Cost for PlainWork<'_> {
         begins + 1
     }
 
-    fn tell(&mut self, strand: StrandId, now: u64) {
+    fn update_counters(&mut self, strand: StrandId, now: u64) {
         // Another strand may already have advanced the time beyond `now`.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
@@ -100,7 +100,7 @@ impl Cost for PlainWork<'_> {
             }
         }
         let events = &mut self.plain.events[strand.index()];
-        events.tell(0, &mut self.devices.strand_unit(strand));
+        events.flush_to_counters(0, &mut self.devices.strand_unit(strand));
     }
 
     fn settings_changed(&mut self) {}

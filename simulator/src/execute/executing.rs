@@ -4,12 +4,12 @@ use guest_abi::StrandId;
 use guest_abi::sampling::SparcMode;
 use platform::models::Devices;
 
-use super::buffers::{Target, WaitingStore};
-use super::calls::Calling;
+use super::buffers::{BufferedStore, Target};
+use super::calls::PendingCall;
 use super::cost::Cost;
 use super::log::What;
 use super::map::RESET;
-use super::reach::{Done, Reach};
+use super::reach::{InstructionEffects, Reach};
 use super::shared::Shared;
 use super::strand::{Local, NEVER, State};
 use crate::interpreter::instruction::Register;
@@ -18,13 +18,13 @@ use crate::recording::{Class, Flow, Kind, Reference};
 
 /// A strand's registers and its other state.
 #[derive(Clone)]
-pub(super) struct Executing {
+pub(super) struct ExecutingStrand {
     pub(super) strand: Strand,
     pub(super) local: Local,
     /// When the strand can execute its next instruction, in cycles since the machine started.
     pub(super) ready: u64,
     /// The hypercall that has not returned yet, if there is one.
-    pub(super) calling: Option<Calling>,
+    pub(super) pending_call: Option<PendingCall>,
     /// Whether execution stopped at a breakpoint on the strand's next instruction.
     pub(super) stopped: bool,
 }
@@ -32,60 +32,69 @@ pub(super) struct Executing {
 /// The number of cycles that a trap takes, except a software trap. *Assumed*.
 const TRAP: u64 = 1;
 
-impl Executing {
+impl ExecutingStrand {
     /// Returns a strand after power-on.
     pub(super) fn reset() -> Self {
         Self {
             strand: Strand::reset(RESET),
             local: Local::new(),
             ready: 0,
-            calling: None,
+            pending_call: None,
             stopped: false,
         }
     }
 
     /// Begins the strand's turn.
     #[inline(always)]
-    pub(super) const fn at_work<'a, C>(
+    pub(super) const fn begin_turn<'a, C>(
         &'a mut self,
         id: StrandId,
         shared: &'a mut Shared,
         devices: &'a Devices,
         cost: &'a mut C,
-    ) -> AtWork<'a, C> {
-        let Self { strand, local, calling, .. } = self;
-        AtWork {
+    ) -> StrandTurn<'a, C> {
+        let Self { strand, local, pending_call, .. } = self;
+        StrandTurn {
             strand,
-            calling,
-            reach: Reach { id, now: 0, pc: 0, local, shared, devices, cost, done: Done::NOTHING },
+            pending_call,
+            reach: Reach {
+                id,
+                now: 0,
+                pc: 0,
+                local,
+                shared,
+                devices,
+                cost,
+                done: InstructionEffects::NOTHING,
+            },
             changed: true,
         }
     }
 }
 
 /// A strand during its turn, with everything that it can reach.
-pub(super) struct AtWork<'a, C> {
+pub(super) struct StrandTurn<'a, C> {
     strand: &'a mut Strand,
-    calling: &'a mut Option<Calling>,
+    pending_call: &'a mut Option<PendingCall>,
     reach: Reach<'a, C>,
     /// Whether the state that determines interrupts may have changed since the last check.
     changed: bool,
 }
 
-impl<C: Cost> AtWork<'_, C> {
+impl<C: Cost> StrandTurn<'_, C> {
     pub(super) const fn pc(&self) -> u64 {
         self.strand.pc
     }
 
     /// Completes the strand's oldest store to memory or to devices, if the machine has store buffers.
-    pub(super) fn complete(&mut self, now: u64, target: Target) -> Option<WaitingStore> {
+    pub(super) fn complete(&mut self, now: u64, target: Target) -> Option<BufferedStore> {
         self.reach.begin(now, self.strand.pc);
         self.reach.complete(target)
     }
 
     /// Returns whether the turn can continue: the strand runs, and has given no orders to other strands.
     #[inline(always)]
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn can_continue(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
     }
 
@@ -93,7 +102,7 @@ impl<C: Cost> AtWork<'_, C> {
     #[inline(always)]
     pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
         if now >= self.reach.local.due {
-            self.happen(now);
+            self.handle_due_events(now);
         }
         let pending = if std::mem::take(&mut self.changed) {
             self.wake();
@@ -113,10 +122,10 @@ impl<C: Cost> AtWork<'_, C> {
             None => strand.execute_next(reach),
             Some(trap) => Err(trap.into()),
         };
-        let Done { fetched, data, takes, waits, touched } = reach.done;
+        let InstructionEffects { fetched, data, cycles, retry_at, touched } = reach.done;
         let Reach { id, local, shared, cost, .. } = reach;
         let id = *id;
-        if let Some(until) = waits {
+        if let Some(until) = retry_at {
             return Ok(until.max(now + 1));
         }
         let trap = executed.err();
@@ -133,7 +142,7 @@ impl<C: Cost> AtWork<'_, C> {
                 class: class(instruction),
                 flow: flow(instruction, npc, strand, trap.is_some()),
             };
-            ends = cost.instruction(id, now, &fetch, data) + takes;
+            ends = cost.instruction(id, now, &fetch, data) + cycles;
             local.counts.instructions[level as usize] += 1;
             settles |= matches!(
                 instruction,
@@ -156,9 +165,9 @@ impl<C: Cost> AtWork<'_, C> {
             }
             local.counts.traps += 1;
             if exception.trap.is_software() && level < Level::Hyperprivileged {
-                let calling = Calling::new(id, strand, exception.trap.number(), npc, now);
-                if let Some(left) = std::mem::replace(self.calling, calling) {
-                    shared.left.push(left.unreturned());
+                let pending_call = PendingCall::new(id, strand, exception.trap.number(), npc, now);
+                if let Some(left) = std::mem::replace(self.pending_call, pending_call) {
+                    shared.abandoned.push(left.unreturned());
                 }
             }
             if let Err(state) = strand.take(exception) {
@@ -167,18 +176,18 @@ impl<C: Cost> AtWork<'_, C> {
             }
         } else if settles
             && level > strand.level()
-            && let Some(calling) = self.calling.take()
+            && let Some(pending_call) = self.pending_call.take()
         {
-            match calling.returned(strand, ends) {
+            match pending_call.returned(strand, ends) {
                 Some(call) => shared.called(&call),
-                None => shared.left.push(calling.unreturned()),
+                None => shared.abandoned.push(pending_call.unreturned()),
             }
         }
         if settles {
             self.changed = true;
-            self.settle(ends);
+            self.refresh_state(ends);
         } else if local.quiet == 0 {
-            self.tell(ends);
+            self.update_counters(ends);
         } else {
             local.quiet -= 1;
         }
@@ -187,7 +196,7 @@ impl<C: Cost> AtWork<'_, C> {
 
     /// Does everything that is due: delivers interrupts, matches timers and completes stores.
     #[cold]
-    fn happen(&mut self, now: u64) {
+    fn handle_due_events(&mut self, now: u64) {
         self.changed = true;
         let Self { strand, reach, .. } = self;
         let local = &mut reach.local;
@@ -208,7 +217,7 @@ impl<C: Cost> AtWork<'_, C> {
             local.stores.front().copied().filter(|store| store.completes <= until)
         {
             local.stores.pop_front();
-            cost.tell(*id, now);
+            cost.update_counters(*id, now);
             if store.complete(*id, devices, shared, now).is_err() {
                 local.note_failed(store, now);
             }
@@ -220,7 +229,7 @@ impl<C: Cost> AtWork<'_, C> {
     /// Updates the state that depends on control registers. Must be called after an instruction or a trap that may have changed a control
     /// register. `ends` is the time at which the instruction or trap ends.
     #[cold]
-    fn settle(&mut self, ends: u64) {
+    fn refresh_state(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;
         let Reach { id, now, local, shared, devices, cost, .. } = reach;
         strand.set_vector(local.vectors != 0);
@@ -229,7 +238,7 @@ impl<C: Cost> AtWork<'_, C> {
         }
         let seen = (strand.level(), strand.takes_overflows());
         if seen != local.seen && local.counting {
-            cost.tell(*id, ends);
+            cost.update_counters(*id, ends);
         }
         let mut unit = devices.strand_unit(*id);
         if strand.overflow() != unit.softint() {
@@ -245,7 +254,7 @@ impl<C: Cost> AtWork<'_, C> {
             local.seen = seen;
         }
         drop(unit);
-        self.look();
+        self.check_overflow();
         // The strand halts, but a pending interrupt or a failed store wakes it immediately.
         self.wake();
     }
@@ -261,21 +270,21 @@ impl<C: Cost> AtWork<'_, C> {
 
     /// Updates the strand's counters up to `now`, and notes when they can next overflow.
     #[cold]
-    fn tell(&mut self, now: u64) {
-        self.reach.cost.tell(self.reach.id, now);
-        self.look();
+    fn update_counters(&mut self, now: u64) {
+        self.reach.cost.update_counters(self.reach.id, now);
+        self.check_overflow();
         self.changed = true;
     }
 
     /// Checks whether an overflow trap is pending, and notes when the counters can next overflow.
-    fn look(&mut self) {
+    fn check_overflow(&mut self) {
         let Self { strand, reach, .. } = self;
         let unit = reach.devices.strand_unit(reach.id);
         strand.set_overflow(unit.softint());
         reach.local.counting = unit.pcr() & COUNTING != 0;
         reach.local.quiet = match unit.events_before_trap() {
             u64::MAX => NEVER,
-            events => events / MOST_EVENTS,
+            events => events / MAX_EVENTS,
         };
     }
 }
@@ -285,7 +294,7 @@ const COUNTING: u64 = 0b1110;
 
 /// An upper bound on the number of events that an instruction adds to a counter. The instruction's fetch and its data can each touch two
 /// cache lines.
-const MOST_EVENTS: u64 = 8;
+const MAX_EVENTS: u64 = 8;
 
 #[inline(always)]
 const fn kind(instruction: Instruction) -> Kind {
@@ -313,9 +322,9 @@ const fn class(instruction: Instruction) -> Class {
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
     let taken = |always| {
-        let goes_on = strand.npc == npc.wrapping_add(4)
+        let falls_through = strand.npc == npc.wrapping_add(4)
             || strand.npc == npc.wrapping_add(8) && strand.pc == npc.wrapping_add(4);
-        match (always, goes_on) {
+        match (always, falls_through) {
             (true, _) => Flow::Jump,
             (false, true) => Flow::NotTaken,
             (false, false) => Flow::Taken,

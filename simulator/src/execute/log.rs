@@ -8,7 +8,7 @@ use guest_abi::StrandId;
 /// A log entry: an instruction's address, and what the instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
-pub struct Noted {
+pub struct LogEntry {
     pub strand: StrandId,
     /// The instruction's address, before translation.
     pub pc: u64,
@@ -25,7 +25,7 @@ pub enum What {
     Load(u8, u64),
     /// A store to a register that has no effect in this machine: the ASI and the address.
     Store(u8, u64),
-    Nothing(u64),
+    NoDevice(u64),
 }
 
 impl fmt::Display for What {
@@ -43,28 +43,28 @@ impl fmt::Display for What {
             Self::Store(space, address) => {
                 write!(f, "store to space {space:#x}, address {address:#x}, without effect")
             }
-            Self::Nothing(address) => {
+            Self::NoDevice(address) => {
                 write!(f, "nothing answers at the physical address {address:#x}")
             }
         }
     }
 }
 
-/// The log, which keeps at most [`MOST`](Self::MOST) entries.
+/// The log, which keeps at most [`MAX_ENTRIES`](Self::MAX_ENTRIES) entries.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    entries: Vec<Noted>,
+    entries: Vec<LogEntry>,
     known: BTreeSet<What>,
     dropped: u64,
 }
 
 impl Log {
     /// The maximum number of entries. Further actions are only counted.
-    pub const MOST: usize = 1024;
+    pub const MAX_ENTRIES: usize = 1024;
 
     /// Returns the entries, oldest first.
     #[must_use]
-    pub fn entries(&self) -> &[Noted] {
+    pub fn entries(&self) -> &[LogEntry] {
         &self.entries
     }
 
@@ -78,11 +78,11 @@ impl Log {
         if self.known.contains(&what) {
             return;
         }
-        if self.entries.len() == Self::MOST {
+        if self.entries.len() == Self::MAX_ENTRIES {
             self.dropped += 1;
             return;
         }
         self.known.insert(what);
-        self.entries.push(Noted { strand, pc, what });
+        self.entries.push(LogEntry { strand, pc, what });
     }
 }

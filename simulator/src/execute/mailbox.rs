@@ -28,9 +28,9 @@ pub enum GuestState {
 /// Why the operator cannot give a step to the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
-pub enum CannotAsk {
+pub enum OperateError {
     #[error("the hypervisor has not completed the previous step")]
-    StepBefore,
+    PreviousStep,
     #[error("the hypervisor has no mailbox")]
     NoMailbox,
 }
@@ -48,9 +48,9 @@ pub(super) struct Mailbox<'a> {
 }
 
 impl Mailbox<'_> {
-    pub(super) fn put(&mut self, step: &Step) -> Result<(), CannotAsk> {
+    pub(super) fn put(&mut self, step: &Step) -> Result<(), OperateError> {
         if self.word(0) == mailbox::ASKED {
-            return Err(CannotAsk::StepBefore);
+            return Err(OperateError::PreviousStep);
         }
         let mut words = [0; WORDS];
         mailbox::ask(&mut words, step);
@@ -89,7 +89,7 @@ impl Mailbox<'_> {
     }
 
     /// Returns the number of messages that the hypervisor has omitted from its log.
-    pub(super) fn left_out(&mut self) -> u64 {
+    pub(super) fn omitted_messages(&mut self) -> u64 {
         self.word(LEFT_OUT)
     }
 

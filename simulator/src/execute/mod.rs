@@ -61,7 +61,7 @@ mod tlb;
 use std::collections::BTreeSet;
 
 use guest_abi::StrandId;
-use hv_core::trace::remote::{HEARTBEAT, Memory};
+use hv_core::trace::remote::{HEARTBEAT_INTERRUPT, Memory};
 use perfctr_service::mailbox::Step;
 use platform::Machine;
 use platform::models::Devices;
@@ -69,14 +69,14 @@ use platform::models::Devices;
 use crate::interpreter::Strand;
 use crate::machine::clocks::{Change, Clock};
 use crate::memory::{AnyMemory, Truth, Usage};
-use crate::operator::{Answer, Operated};
+use crate::operator::{Answer, OperatedMachine};
 use crate::setters::opaque;
-use buffers::{StoreBuffer, Target, WaitingStore};
-use calls::{Call, CallObserver, Calling};
+use buffers::{BufferedStore, StoreBuffer, Target};
+use calls::{Call, CallObserver, PendingCall};
 use cost::Plain;
 pub use interfaces::{InterfaceError, Interfaces};
 use log::Log;
-use mailbox::{CannotAsk, GuestState};
+use mailbox::{GuestState, OperateError};
 use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
@@ -84,7 +84,7 @@ use running::Running;
 pub use setup::{Setup, SetupError};
 pub use shared::{Hypercalls, Observed, Observer, Watch};
 pub use stop::{Limits, Stop};
-pub use stores::{StoreConduct, StoreLatency};
+pub use stores::{StoreBehaviour, StoreLatency};
 pub use strand::{Counts, State};
 
 /// An executing machine. Methods panic if the machine does not have the given strand. A clone has no observers.
@@ -204,7 +204,7 @@ impl Execution {
     }
 
     /// Sets how stores to devices behave, starting with the next store.
-    pub fn set_stores(&mut self, conduct: StoreConduct) {
+    pub fn set_stores(&mut self, conduct: StoreBehaviour) {
         self.running.shared.stores = conduct;
     }
 
@@ -216,7 +216,7 @@ impl Execution {
     }
 
     /// Completes and returns a strand's oldest store to memory or to devices; `None` if no store waits.
-    pub fn complete_store(&mut self, strand: StrandId, target: Target) -> Option<WaitingStore> {
+    pub fn complete_store(&mut self, strand: StrandId, target: Target) -> Option<BufferedStore> {
         with_cost!(self, running, devices, cost => running.complete(devices, cost, strand, target))
     }
 
@@ -257,8 +257,8 @@ impl Execution {
     }
 
     /// Returns the number of messages that the hypervisor has omitted from its log. The hypervisor counts them in the mailbox.
-    pub fn left_out(&mut self) -> u64 {
-        self.running.shared.mailbox().map_or(0, |mut mailbox| mailbox.left_out())
+    pub fn omitted_messages(&mut self) -> u64 {
+        self.running.shared.mailbox().map_or(0, |mut mailbox| mailbox.omitted_messages())
     }
 
     /// Sends bytes from a console to the software. The bytes are lost if there is no such console.
@@ -307,16 +307,16 @@ impl Execution {
     ///
     /// # Errors
     /// The hypervisor has not carried out the previous step, or has no mailbox.
-    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), CannotAsk> {
+    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), OperateError> {
         let mailbox = self.running.shared.mailbox();
-        mailbox.ok_or(CannotAsk::NoMailbox)?.put(step)?;
+        mailbox.ok_or(OperateError::NoMailbox)?.put(step)?;
         self.running.interrupt(on, mailbox::VECTOR);
         Ok(())
     }
 
-    /// Asks a strand to record a heartbeat, by sending it the [interrupt](HEARTBEAT).
+    /// Asks a strand to record a heartbeat, by sending it the [interrupt](HEARTBEAT_INTERRUPT).
     pub fn heartbeat(&mut self, strand: StrandId) {
-        self.running.interrupt(strand, HEARTBEAT);
+        self.running.interrupt(strand, HEARTBEAT_INTERRUPT);
     }
 
     /// Sends a strand an interrupt with this vector, which must be less than 64. The interrupt arrives immediately.
@@ -406,9 +406,9 @@ impl Execution {
     /// elsewhere, as after mach_exit. Each strand's calls are in the order in which they began.
     pub fn unreturned(&self) -> impl Iterator<Item = Call> {
         let strands = self.running.strands.iter();
-        let in_progress = strands.filter_map(|strand| strand.calling.as_ref());
-        let left = self.running.shared.left.iter().copied();
-        left.chain(in_progress.map(Calling::unreturned))
+        let in_progress = strands.filter_map(|strand| strand.pending_call.as_ref());
+        let left = self.running.shared.abandoned.iter().copied();
+        left.chain(in_progress.map(PendingCall::unreturned))
     }
 
     /// Returns the breakpoints for the caller to change. A breakpoint is an instruction's address before translation, and execution stops
@@ -419,7 +419,7 @@ impl Execution {
 }
 
 /// The operator reaches the machine's hypervisor through the mailbox.
-impl Operated for Execution {
+impl OperatedMachine for Execution {
     fn devices(&self) -> &Devices {
         self.devices()
     }

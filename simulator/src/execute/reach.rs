@@ -4,16 +4,16 @@ use guest_abi::StrandId;
 use platform::models::Devices;
 use platform::{AccessError, Bus, PhysicalAddress};
 
-use super::buffers::{Target, WaitingStore};
+use super::buffers::{BufferedStore, Target};
 use super::cost::Cost;
 use super::log::What;
 use super::map::Device;
 use super::physical::PageNumber;
 use super::shared::{Observed, Order, Shared};
-use super::stores::{self, LateStore};
+use super::stores::{self, PendingStore};
 use super::strand::{Local, State};
 use super::tlb::{DATA_FAULT, DATA_TAG, INSTRUCTION_TAG};
-use crate::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
+use crate::interpreter::{At, CounterRegister, Environment, Instruction, Level, Trap};
 use crate::machine::clock::access_cycles;
 use crate::recording::{Kind, Reference};
 
@@ -27,31 +27,31 @@ pub(super) struct Reach<'a, C> {
     pub(super) shared: &'a mut Shared,
     pub(super) devices: &'a Devices,
     pub(super) cost: &'a mut C,
-    pub(super) done: Done,
+    pub(super) done: InstructionEffects,
 }
 
 /// What the current instruction has done.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Done {
+pub(super) struct InstructionEffects {
     /// The instruction and its physical address; `None` if the fetch failed.
     pub(super) fetched: Option<(Instruction, u64)>,
     /// The memory access; `None` if there is none. An atomic instruction has a single access.
     pub(super) data: Option<Reference>,
     /// The number of cycles that the instruction takes, not counting its memory accesses.
-    pub(super) takes: u64,
+    pub(super) cycles: u64,
     /// The time at which the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that
     /// waits has changed nothing.
-    pub(super) waits: Option<u64>,
+    pub(super) retry_at: Option<u64>,
     /// Whether the instruction has changed the pending interrupts without writing a control register.
     pub(super) touched: bool,
 }
 
-impl Done {
+impl InstructionEffects {
     pub(super) const NOTHING: Self =
-        Self { fetched: None, data: None, takes: 0, waits: None, touched: false };
+        Self { fetched: None, data: None, cycles: 0, retry_at: None, touched: false };
 }
 
-enum Place {
+enum Location {
     Memory(PageNumber, u64),
     /// Memory in a machine with store buffers. Strands do not remember this memory's pages. So an access to a remembered page never needs
     /// to check for store buffers.
@@ -65,33 +65,33 @@ impl<C: Cost> Reach<'_, C> {
         (self.now, self.pc) = (now, pc);
         self.done.fetched = None;
         self.done.data = None;
-        self.done.takes = 0;
-        self.done.waits = None;
+        self.done.cycles = 0;
+        self.done.retry_at = None;
         self.done.touched = false;
     }
 
     /// Returns what is at the address of a load or store: memory or a device.
     #[inline(always)]
-    fn place(&mut self, at: At, write: bool) -> Result<Place, Trap> {
+    fn locate(&mut self, at: At, write: bool) -> Result<Location, Trap> {
         let bypass = is_physical(at);
         match self.local.data(at.address, bypass, write) {
-            Some((page, physical)) => Ok(Place::Memory(page, physical)),
-            None => self.new_place(at, bypass, write),
+            Some((page, physical)) => Ok(Location::Memory(page, physical)),
+            None => self.locate_untranslated(at, bypass, write),
         }
     }
 
     #[cold]
-    fn new_place(&mut self, at: At, bypass: bool, write: bool) -> Result<Place, Trap> {
+    fn locate_untranslated(&mut self, at: At, bypass: bool, write: bool) -> Result<Location, Trap> {
         let (physical, writable) =
             if bypass { (at.address, true) } else { self.translated(at.address, write)? };
         let Some(page) = self.shared.physical.page(physical) else {
-            return Ok(Place::Device(physical));
+            return Ok(Location::Device(physical));
         };
         if self.shared.buffers {
-            return Ok(Place::Buffered(page, physical));
+            return Ok(Location::Buffered(page, physical));
         }
         self.local.know_data(at.address, bypass, page, physical, writable);
-        Ok(Place::Memory(page, physical))
+        Ok(Location::Memory(page, physical))
     }
 
     /// Returns the physical address for a data access's real address, and whether stores are allowed.
@@ -146,7 +146,7 @@ impl<C: Cost> Reach<'_, C> {
     fn load_device(&mut self, at: At, physical: u64, shift: u8) -> Result<u64, Trap> {
         let mut earlier = self.local.stores.iter().rev();
         if let Some(store) = earlier.find(|store| store.is_same_device(physical)) {
-            self.done.waits = Some(store.completes);
+            self.done.retry_at = Some(store.completes);
             return Err(Trap::DATA_ACCESS_ERROR);
         }
         self.complete_device_at(physical)?;
@@ -155,7 +155,7 @@ impl<C: Cost> Reach<'_, C> {
             Device::Log(register) => self.shared.hypervisor.read(register),
             _ if self.shared.niagara.has_no_devices() => 0,
             device => {
-                self.cost.tell(self.id, self.now);
+                self.cost.update_counters(self.id, self.now);
                 let address = PhysicalAddress(physical);
                 let read = match (device, shift) {
                     (Device::Ptimer, _) => self.shared.ptimer.read(physical, shift, self.now),
@@ -167,7 +167,7 @@ impl<C: Cost> Reach<'_, C> {
                     self.local.registers.insert(DATA_FAULT, at.address);
                     return Err(Trap::DATA_ACCESS_ERROR);
                 };
-                self.done.takes = stores::ON_ITS_WAY + access_cycles(address);
+                self.done.cycles = stores::DEVICE_LATENCY + access_cycles(address);
                 value
             }
         };
@@ -185,20 +185,20 @@ impl<C: Cost> Reach<'_, C> {
             Device::Log(register) => self.shared.hypervisor.write(register, value),
             _ if self.shared.niagara.has_no_devices() => {}
             _ if self.shared.buffers => {
-                let store = WaitingStore { address: physical, shift, value };
+                let store = BufferedStore { address: physical, shift, value };
                 self.wait(Target::Device, store);
             }
             _ => {
                 let stores = &mut self.local.stores;
-                if stores.len() == stores::MOST {
-                    self.done.waits = stores.front().map(|store| store.completes);
+                if stores.len() == stores::MAX_STORES {
+                    self.done.retry_at = stores.front().map(|store| store.completes);
                     return Err(Trap::DATA_ACCESS_ERROR);
                 }
                 let after = stores.back().map_or(0, |store| store.completes);
                 let entry = self.local.entries.take(physical);
                 let conduct = &mut self.shared.stores;
                 let access = (physical, shift, value);
-                let store = LateStore::new(access, entry, conduct, self.now, after);
+                let store = PendingStore::new(access, entry, conduct, self.now, after);
                 stores.push_back(store);
                 self.local.due = self.local.due.min(store.completes);
             }
@@ -208,7 +208,7 @@ impl<C: Cost> Reach<'_, C> {
     }
 
     fn nothing(&mut self, physical: u64) {
-        self.shared.log.note(self.id, self.pc, What::Nothing(physical));
+        self.shared.log.note(self.id, self.pc, What::NoDevice(physical));
     }
 
     #[cold]
@@ -263,19 +263,19 @@ impl<C: Cost> Environment for Reach<'_, C> {
         if !is_memory(at.space) {
             return self.load_register(at, shift);
         }
-        match self.place(at, false)? {
-            Place::Memory(page, physical) => {
+        match self.locate(at, false)? {
+            Location::Memory(page, physical) => {
                 let value = self.shared.physical.read(page, physical, shift);
                 self.note(Kind::Load, at.level, physical, shift, value);
                 Ok(value)
             }
-            Place::Buffered(page, physical) => {
+            Location::Buffered(page, physical) => {
                 let value = self.shared.physical.read(page, physical, shift);
                 let value = self.forwarded(physical, shift, value);
                 self.note(Kind::Load, at.level, physical, shift, value);
                 Ok(value)
             }
-            Place::Device(physical) => self.load_device(at, physical, shift),
+            Location::Device(physical) => self.load_device(at, physical, shift),
         }
     }
 
@@ -284,8 +284,8 @@ impl<C: Cost> Environment for Reach<'_, C> {
         if !is_memory(at.space) {
             return self.store_register(at, shift, value);
         }
-        match self.place(at, true)? {
-            Place::Memory(page, physical) => {
+        match self.locate(at, true)? {
+            Location::Memory(page, physical) => {
                 self.shared.physical.write(page, physical, shift, value);
                 self.note(Kind::Store, at.level, physical, shift, value);
                 if physical == self.shared.power && value & 1 == 1 {
@@ -293,12 +293,12 @@ impl<C: Cost> Environment for Reach<'_, C> {
                 }
                 Ok(())
             }
-            Place::Buffered(_, physical) => {
-                self.wait(Target::Memory, WaitingStore { address: physical, shift, value });
+            Location::Buffered(_, physical) => {
+                self.wait(Target::Memory, BufferedStore { address: physical, shift, value });
                 self.note(Kind::Store, at.level, physical, shift, value);
                 Ok(())
             }
-            Place::Device(physical) => self.store_device(at, physical, shift, value),
+            Location::Device(physical) => self.store_device(at, physical, shift, value),
         }
     }
 
@@ -315,18 +315,18 @@ impl<C: Cost> Environment for Reach<'_, C> {
         Ok(old)
     }
 
-    fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap> {
+    fn read(&mut self, register: CounterRegister, level: Level) -> Result<u64, Trap> {
         let niagara = self.shared.niagara;
         Ok(match register {
-            Counting::Tick => self.local.tick.read(niagara, self.now),
-            Counting::Stick => self.local.stick.read(niagara, self.now),
-            Counting::Status => 1,
-            Counting::Pcr => {
-                self.cost.tell(self.id, self.now);
+            CounterRegister::Tick => self.local.tick.read(niagara, self.now),
+            CounterRegister::Stick => self.local.stick.read(niagara, self.now),
+            CounterRegister::Status => 1,
+            CounterRegister::Pcr => {
+                self.cost.update_counters(self.id, self.now);
                 self.devices.strand_unit(self.id).pcr()
             }
-            Counting::Pic => {
-                self.cost.tell(self.id, self.now);
+            CounterRegister::Pic => {
+                self.cost.update_counters(self.id, self.now);
                 let unit = self.devices.strand_unit(self.id);
                 // If %pcr.PRIV is set, nonprivileged software may not access %pic.
                 if level == Level::User && unit.pcr() & 1 != 0 {
@@ -337,22 +337,22 @@ impl<C: Cost> Environment for Reach<'_, C> {
         })
     }
 
-    fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap> {
+    fn write(&mut self, register: CounterRegister, value: u64, level: Level) -> Result<(), Trap> {
         match register {
-            Counting::Tick => self.local.tick.write(value, self.shared.niagara, self.now),
-            Counting::Stick => self.local.stick.write(value, self.shared.niagara, self.now),
-            Counting::Status if value & 1 == 0 => self.local.state = State::Halted,
-            Counting::Status => {}
-            Counting::Pcr => {
-                self.cost.tell(self.id, self.now);
+            CounterRegister::Tick => self.local.tick.write(value, self.shared.niagara, self.now),
+            CounterRegister::Stick => self.local.stick.write(value, self.shared.niagara, self.now),
+            CounterRegister::Status if value & 1 == 0 => self.local.state = State::Halted,
+            CounterRegister::Status => {}
+            CounterRegister::Pcr => {
+                self.cost.update_counters(self.id, self.now);
                 let mut unit = self.devices.strand_unit(self.id);
                 match level {
                     Level::Hyperprivileged => unit.set_pcr(value),
                     _ => unit.set_pcr_privileged(value),
                 }
             }
-            Counting::Pic => {
-                self.cost.tell(self.id, self.now);
+            CounterRegister::Pic => {
+                self.cost.update_counters(self.id, self.now);
                 let mut unit = self.devices.strand_unit(self.id);
                 if level == Level::User && unit.pcr() & 1 != 0 {
                     return Err(Trap::PRIVILEGED_ACTION);
@@ -368,7 +368,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
         if mask & 1 << 6 != 0
             && let Some(last) = self.local.stores.back()
         {
-            self.done.waits = Some(last.completes);
+            self.done.retry_at = Some(last.completes);
             return Err(Trap::STORE_ERROR);
         }
         if self.shared.buffers { self.complete_for(mask) } else { Ok(()) }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{HvError, Kind, PerfReg, StrandId, Trap};
+use guest_abi::{HvError, PerfReg, RegisterKind, StrandId, Trap};
 use hv_core::trace::{FastCall, SetVersion, TraceEvent};
 use perfctr_service::trace::{Get, GetRefused, HubConflict, Set, SetRefused};
 
@@ -134,7 +134,7 @@ pub fn compare(
         }
         let stream = streams.iter().find(|stream| stream.strand == strand);
         let entries = stream.map_or(&[][..], |stream| &stream.entries);
-        OfStrand { strand, kinds: &kinds, seen: &seen, lost: 0, all: &mut all }
+        StrandComparison { strand, kinds: &kinds, seen: &seen, lost: 0, all: &mut all }
             .compare(entries, resolution)?;
     }
     Ok(all)
@@ -163,13 +163,13 @@ fn taken_hub(call: &Call) -> Option<u8> {
     let is_access = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
     let refused = call.trap == Trap::Fast && call.status == HvError::WouldBlock.number();
     match PerfReg::new(call.arguments[0])?.kind() {
-        Kind::Hub { hub, .. } if is_access && refused => Some(hub.index() as u8),
+        RegisterKind::Hub { hub, .. } if is_access && refused => Some(hub.index() as u8),
         _ => None,
     }
 }
 
 /// Compares the events in one strand's ring with the expected events.
-struct OfStrand<'a> {
+struct StrandComparison<'a> {
     strand: StrandId,
     kinds: &'a EventKinds,
     /// The expected events that are still to be compared.
@@ -179,7 +179,7 @@ struct OfStrand<'a> {
     all: &'a mut Compared,
 }
 
-impl OfStrand<'_> {
+impl StrandComparison<'_> {
     fn compare(mut self, entries: &[StreamEntry], resolution: u64) -> Result<(), Difference> {
         for entry in entries {
             match entry {

@@ -12,7 +12,7 @@ use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::replay::{Choice, Selection};
 use crate::run::{
-    ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun,
+    BySoftware, ClockChange, ClockRun, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun,
     StrandRun, Time,
 };
 
@@ -59,7 +59,7 @@ impl Execution {
             steps: Vec::new(),
             clocks: self.clocks(),
             failures: self.failures().0,
-            hypervisor: HypervisorRun { console: String::new(), left_out: self.left_out() },
+            hypervisor: HypervisorRun { console: String::new(), left_out: self.omitted_messages() },
         }
     }
 
@@ -83,8 +83,8 @@ impl Execution {
             let counts = self.counts(strand);
             StrandRun {
                 strand,
-                instructions: ByWhom::new(counts.instructions),
-                cycles: ByWhom::new(counts.cycles),
+                instructions: BySoftware::new(counts.instructions),
+                cycles: BySoftware::new(counts.cycles),
                 traps: counts.traps,
                 served: self.truth().map(|truth| truth.waited(strand).served).unwrap_or_default(),
             }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use guest_abi::{Node, StrandId};
 use platform::models::Devices;
 
-use super::buffers::{Target, WaitingStore};
+use super::buffers::{BufferedStore, Target};
 use super::cost::Cost;
-use super::executing::Executing;
+use super::executing::ExecutingStrand;
 use super::shared::{Observed, Order, Shared};
 use super::strand::{NEVER, State};
 use super::{Limits, Stop, interrupts};
@@ -18,7 +18,7 @@ use crate::replay::scheduler::turns::{Turn, Turns};
 /// All strands of the machine, and the state that they share.
 #[derive(Clone)]
 pub(super) struct Running {
-    pub(super) strands: Vec<Executing>,
+    pub(super) strands: Vec<ExecutingStrand>,
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
@@ -37,7 +37,7 @@ impl Running {
     /// Returns the strands after power-on: strand 0 runs, and all other strands are parked.
     pub(super) fn new(shared: Shared) -> Self {
         let mut new = Self {
-            strands: (0..shared.machine.strands()).map(|_| Executing::reset()).collect(),
+            strands: (0..shared.machine.strands()).map(|_| ExecutingStrand::reset()).collect(),
             shared,
             breakpoints: BTreeSet::new(),
             turns: Turns::new(),
@@ -61,7 +61,7 @@ impl Running {
         let stop = self.go(devices, cost, limits);
         let now = self.now().min(limits.cycles);
         for strand in (0..self.strands.len()).filter_map(StrandId::new) {
-            cost.tell(strand, now);
+            cost.update_counters(strand, now);
         }
         stop
     }
@@ -86,23 +86,23 @@ impl Running {
             let mut now = turn.at;
             let executing = &mut self.strands[id.index()];
             let mut stopped = std::mem::take(&mut executing.stopped);
-            let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
+            let mut strand_turn = executing.begin_turn(id, &mut self.shared, devices, cost);
             let mut issued = now;
             let ended = loop {
                 if !self.breakpoints.is_empty()
                     && !std::mem::take(&mut stopped)
-                    && self.breakpoints.contains(&at_work.pc())
+                    && self.breakpoints.contains(&strand_turn.pc())
                 {
                     break Some(Stop::Breakpoint(id));
                 }
                 issued = now;
-                let result = at_work.execute(now);
+                let result = strand_turn.execute(now);
                 left -= 1;
                 match result {
                     Ok(ends) => now = ends,
                     Err(state) => break Some(Stop::ErrorState { strand: id, state }),
                 }
-                if now >= until || left == 0 || !at_work.goes_on() {
+                if now >= until || left == 0 || !strand_turn.can_continue() {
                     break None;
                 }
             };
@@ -115,7 +115,7 @@ impl Running {
             } else {
                 self.turns.issued(id, issued, now);
             }
-            self.follow(id);
+            self.apply_effects(id);
             let watched = self.watched.take().map(Stop::Watched);
             if let Some(ended) = ended.or(watched) {
                 return ended;
@@ -145,14 +145,14 @@ impl Running {
             _ => return None,
         }
         executing.stopped = false;
-        let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
-        let result = at_work.execute(now);
+        let mut strand_turn = executing.begin_turn(id, &mut self.shared, devices, cost);
+        let result = strand_turn.execute(now);
         self.time = now;
         executing.ready = *result.as_ref().unwrap_or(&now);
         self.turns.issued(id, now, executing.ready);
         self.begun = None;
-        self.follow(id);
-        cost.tell(id, now);
+        self.apply_effects(id);
+        cost.update_counters(id, now);
         Some(match result {
             Err(state) => Stop::ErrorState { strand: id, state },
             Ok(_) if self.off => Stop::Off,
@@ -167,12 +167,12 @@ impl Running {
         cost: &mut C,
         id: StrandId,
         target: Target,
-    ) -> Option<WaitingStore> {
+    ) -> Option<BufferedStore> {
         let executing = self.strands.get_mut(id.index())?;
         let now = executing.ready.max(self.time);
-        let mut at_work = executing.at_work(id, &mut self.shared, devices, cost);
-        let store = at_work.complete(now, target);
-        self.follow(id);
+        let mut strand_turn = executing.begin_turn(id, &mut self.shared, devices, cost);
+        let store = strand_turn.complete(now, target);
+        self.apply_effects(id);
         store
     }
 
@@ -184,7 +184,7 @@ impl Running {
             let executing = &mut self.strands[id.index()];
             let now = executing.ready.max(self.time);
             // Stores that are on their way to devices complete immediately, because no store buffer holds them.
-            executing.at_work(id, &mut self.shared, devices, cost).complete_late(now, NEVER);
+            executing.begin_turn(id, &mut self.shared, devices, cost).complete_late(now, NEVER);
             for target in [Target::Memory, Target::Device] {
                 while self.complete(devices, cost, id, target).is_some() {}
             }
@@ -193,16 +193,16 @@ impl Running {
     }
 
     /// Applies the effects that a strand's instruction has on other strands. Reschedules the strand itself if its state has changed.
-    fn follow(&mut self, id: StrandId) {
+    fn apply_effects(&mut self, id: StrandId) {
         let own = self.strands[id.index()].local.state != State::Running;
-        if self.obey() || own {
+        if self.carry_out_orders() || own {
             self.schedule(id);
         }
     }
 
     /// Carries out the orders that instructions have given, such as interrupts to other strands. Returns whether an order has started or
     /// parked strands.
-    fn obey(&mut self) -> bool {
+    fn carry_out_orders(&mut self) -> bool {
         let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {
             match order {
@@ -255,7 +255,7 @@ impl Running {
     }
 
     fn schedule(&mut self, id: StrandId) {
-        let Executing { local, ready, .. } = &self.strands[id.index()];
+        let ExecutingStrand { local, ready, .. } = &self.strands[id.index()];
         let at = match local.state {
             State::Running => Some(*ready),
             State::Halted if local.due != NEVER => Some(local.due.max(*ready)),
@@ -302,13 +302,13 @@ impl Running {
             Clock::Ptimer => {
                 let Shared { ptimer, orders, .. } = &mut self.shared;
                 ptimer.change(change, now, orders);
-                self.obey();
+                self.carry_out_orders();
                 return;
             }
         };
         let all = (0..self.strands.len()).filter_map(StrandId::new);
         for id in all.filter(|id| of.is_none_or(|of| of == *id)) {
-            let Executing { strand, local, .. } = &mut self.strands[id.index()];
+            let ExecutingStrand { strand, local, .. } = &mut self.strands[id.index()];
             match clock {
                 Clock::Tick(_) => local.tick.change(change, now),
                 _ => local.stick.change(change, now),
@@ -322,7 +322,7 @@ impl Running {
     }
 
     pub(super) fn physical(&self, id: StrandId, address: u64) -> Option<u64> {
-        let Executing { strand, local, .. } = &self.strands[id.index()];
+        let ExecutingStrand { strand, local, .. } = &self.strands[id.index()];
         if strand.level() == Level::Hyperprivileged {
             return Some(address);
         }

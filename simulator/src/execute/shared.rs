@@ -14,7 +14,7 @@ use super::mailbox::{self, Mailbox};
 use super::niagara::Niagara;
 use super::physical::Physical;
 use super::ptimer::Ptimer;
-use super::stores::StoreConduct;
+use super::stores::StoreBehaviour;
 use super::tlb::CoreTlbs;
 use crate::interpreter::Level;
 use crate::machine::clocks::Changes;
@@ -77,7 +77,7 @@ pub(super) struct Shared {
     pub(super) hypervisor: Console,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
-    pub(super) stores: StoreConduct,
+    pub(super) stores: StoreBehaviour,
     /// Whether stores wait until the caller completes them.
     pub(super) buffers: bool,
     pub(super) ptimer: Ptimer,
@@ -87,7 +87,7 @@ pub(super) struct Shared {
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
     /// The hypercalls that will not return, because the hypervisor continued elsewhere.
-    pub(super) left: Vec<Call>,
+    pub(super) abandoned: Vec<Call>,
     pub(super) observer: Option<Observer>,
     pub(super) watch: Option<Watch>,
     /// Whether there is an observer or a watch.
@@ -115,7 +115,7 @@ impl Clone for Shared {
             clock_changes: self.clock_changes.clone(),
             running: self.running,
             hypercalls: self.hypercalls.clone(),
-            left: self.left.clone(),
+            abandoned: self.abandoned.clone(),
             observer: None,
             watch: None,
             observes: false,
@@ -145,13 +145,13 @@ impl Shared {
             hypervisor: Console::default(),
             log: Log::default(),
             orders: Vec::new(),
-            stores: StoreConduct::default(),
+            stores: StoreBehaviour::default(),
             buffers: false,
             ptimer: Ptimer::new(machine.strands()),
             clock_changes: Changes::default(),
             running: [0; Node::ALL.len()],
             hypercalls: Hypercalls::new(),
-            left: Vec::new(),
+            abandoned: Vec::new(),
             observer: None,
             watch: None,
             observes: false,

@@ -52,7 +52,7 @@ const DATA_DEMAP: u8 = 0x5f;
 impl<C: Cost> Reach<'_, C> {
     #[cold]
     pub(super) fn load_register(&mut self, at: At, shift: u8) -> Result<u64, Trap> {
-        let register = place(at);
+        let register = register_at(at);
         check(at, shift)?;
         Ok(match register {
             (HYP_SCRATCHPAD, _) | INSTRUCTION_TAG | DATA_TAG | DATA_FAULT => self.echoed(register),
@@ -93,7 +93,7 @@ impl<C: Cost> Reach<'_, C> {
 
     #[cold]
     pub(super) fn store_register(&mut self, at: At, shift: u8, value: u64) -> Result<(), Trap> {
-        let register = place(at);
+        let register = register_at(at);
         check(at, shift)?;
         let partition = self.local.partition;
         match register {
@@ -178,7 +178,7 @@ impl<C: Cost> Reach<'_, C> {
 }
 
 /// Returns the register that an access reaches. The two scratchpad spaces have the same registers.
-const fn place(at: At) -> SpaceRegister {
+const fn register_at(at: At) -> SpaceRegister {
     match at.space {
         SCRATCHPAD => (HYP_SCRATCHPAD, at.address),
         space => (space, at.address),

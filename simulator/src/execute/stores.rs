@@ -18,7 +18,7 @@ use crate::machine::clock::access_cycles;
 
 /// A store that has not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LateStore {
+pub(super) struct PendingStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
@@ -29,10 +29,10 @@ pub(super) struct LateStore {
 }
 
 /// The number of cycles that an access takes to reach the device. *Assumed*.
-pub(super) const ON_ITS_WAY: u64 = 80;
+pub(super) const DEVICE_LATENCY: u64 = 80;
 
 /// The number of stores that the UltraSPARC T2's store buffer holds. If the buffer is full, the next store waits.
-pub(super) const MOST: usize = 8;
+pub(super) const MAX_STORES: usize = 8;
 
 /// The ASI and the address of the deferred error status register.
 pub(super) const DFESR: (u8, u64) = (0x4c, 8);
@@ -50,7 +50,7 @@ pub enum StoreLatency {
     /// Each store takes this number of cycles.
     Fixed(u64),
     /// Each store takes a random number of cycles, from 1 to `longest`.
-    Drawn {
+    Random {
         /// The random number generator's state. Any number can be the seed.
         state: u64,
         /// The maximum number of cycles, at least 1.
@@ -64,7 +64,7 @@ impl StoreLatency {
         match self {
             Self::AsDevice => as_device,
             Self::Fixed(cycles) => *cycles,
-            Self::Drawn { state, longest } => {
+            Self::Random { state, longest } => {
                 // This is Knuth's linear congruential generator.
                 *state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
@@ -77,32 +77,32 @@ impl StoreLatency {
 
 /// How stores to devices behave. Tests change this to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StoreConduct {
+pub struct StoreBehaviour {
     /// The number of cycles from a store's issue to its completion.
     pub latency: StoreLatency,
     /// Whether a failed store is reported without its address.
     pub without_address: bool,
 }
 
-impl StoreConduct {
+impl StoreBehaviour {
     /// Returns the value of DFESR for a failed store: SBDIOU or SBAPP in bits 61:60, and the store buffer entry in bits 57:55.
-    pub(super) const fn status(self, store: &LateStore) -> u64 {
+    pub(super) const fn status(self, store: &PendingStore) -> u64 {
         let error = if self.without_address { 2 } else { 1 };
         error << 60 | store.entry << 55
     }
 }
 
-impl LateStore {
+impl PendingStore {
     /// Returns a store that is issued at `now` into entry `entry`. The store completes after the previous store, which completes at
     /// `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
         entry: u64,
-        conduct: &mut StoreConduct,
+        conduct: &mut StoreBehaviour,
         now: u64,
         after: u64,
     ) -> Self {
-        let takes = conduct.latency.next(ON_ITS_WAY + access_cycles(PhysicalAddress(address)));
+        let takes = conduct.latency.next(DEVICE_LATENCY + access_cycles(PhysicalAddress(address)));
         let completes = (now + takes).max(after + 1);
         Self { address, value, shift, entry, completes }
     }
@@ -152,14 +152,14 @@ pub(super) const fn is_same_device(one: u64, other: u64) -> bool {
 /// A strand's store buffer, as a ring of entries. It holds the addresses of the latest stores to devices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
-    addresses: [u64; MOST],
+    addresses: [u64; MAX_STORES],
     issued: u64,
 }
 
 impl Entries {
     /// Puts a store that is issued now into the next entry. Returns the entry.
     pub(super) const fn take(&mut self, address: u64) -> u64 {
-        let entry = self.issued % MOST as u64;
+        let entry = self.issued % MAX_STORES as u64;
         self.addresses[entry as usize] = address;
         self.issued += 1;
         entry

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::buffers::StoreBuffer;
 use super::niagara::Niagara;
 use super::physical::{PAGE_SHIFT, PageNumber};
-use super::stores::{Entries, LateStore};
+use super::stores::{Entries, PendingStore};
 use super::ticks::TickRegister;
 use crate::interpreter::{Level, Timer};
 
@@ -45,7 +45,7 @@ impl Counts {
 
 /// A page that the strand has used and remembers, so that it need not translate the page's addresses again.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct CachedPage {
     /// Twice the page's number in the address space, plus 1 if addresses are physical.
     key: u64,
     page: PageNumber,
@@ -54,7 +54,7 @@ struct Known {
     writable: bool,
 }
 
-impl Known {
+impl CachedPage {
     #[inline(always)]
     fn at(&self, address: u64) -> (PageNumber, u64) {
         (self.page, address.wrapping_add(self.offset))
@@ -62,29 +62,29 @@ impl Known {
 }
 
 /// The maximum number of data pages that a strand remembers.
-const KNOWN: usize = 128;
+const MAX_CACHED_PAGES: usize = 128;
 
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub(super) state: State,
     pub(super) counts: Counts,
-    data: Box<[Option<Known>; KNOWN]>,
-    code: Option<Known>,
+    data: Box<[Option<CachedPage>; MAX_CACHED_PAGES]>,
+    code: Option<CachedPage>,
     pub(super) tick: TickRegister,
     pub(super) stick: TickRegister,
     /// Interrupts that the strand has received but not served: a bit for each vector.
     pub(super) vectors: u64,
     /// Interrupts on their way, each with its arrival time and vector.
     inbox: Vec<(u64, u8)>,
-    timers: [Armed; Timer::ALL.len()],
-    pub(super) stores: VecDeque<LateStore>,
+    timers: [ArmedTimer; Timer::ALL.len()],
+    pub(super) stores: VecDeque<PendingStore>,
     pub(super) entries: Entries,
     /// The stores that wait in a machine with store buffers.
     pub(super) waiting: StoreBuffer,
     /// A store that failed. It stays here until DFESR is read.
-    pub(super) failed: Option<LateStore>,
+    pub(super) failed: Option<PendingStore>,
     /// The failed store that the latest read of DFESR reported.
-    pub(super) reported: Option<LateStore>,
+    pub(super) reported: Option<PendingStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
     /// The earliest time at which an interrupt arrives, a timer matches or a store completes.
@@ -104,7 +104,7 @@ pub(super) struct Local {
 
 /// A timer that matches at the time `at`. When it was set, its compare register was `compare`, and its clock had changed `changes` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Armed {
+struct ArmedTimer {
     compare: Option<u64>,
     changes: u64,
     at: u64,
@@ -118,13 +118,13 @@ impl Local {
         Self {
             state: State::Parked,
             counts: Counts::default(),
-            data: Box::new([None; KNOWN]),
+            data: Box::new([None; MAX_CACHED_PAGES]),
             code: None,
             tick: TickRegister::default(),
             stick: TickRegister::default(),
             vectors: 0,
             inbox: Vec::new(),
-            timers: [Armed { compare: None, changes: 0, at: NEVER }; Timer::ALL.len()],
+            timers: [ArmedTimer { compare: None, changes: 0, at: NEVER }; Timer::ALL.len()],
             stores: VecDeque::new(),
             entries: Entries::default(),
             waiting: StoreBuffer::default(),
@@ -155,7 +155,7 @@ impl Local {
         bypass: bool,
         write: bool,
     ) -> Option<(PageNumber, u64)> {
-        let known = self.data[place(address)].as_ref()?;
+        let known = self.data[slot(address)].as_ref()?;
         (known.key == key(address, bypass) && (known.writable || !write)).then(|| known.at(address))
     }
 
@@ -167,7 +167,7 @@ impl Local {
         physical: u64,
     ) {
         let (key, offset) = (key(address, bypass), physical.wrapping_sub(address));
-        self.code = Some(Known { key, page, offset, writable: false });
+        self.code = Some(CachedPage { key, page, offset, writable: false });
     }
 
     pub(super) fn know_data(
@@ -179,12 +179,12 @@ impl Local {
         writable: bool,
     ) {
         let (key, offset) = (key(address, bypass), physical.wrapping_sub(address));
-        self.data[place(address)] = Some(Known { key, page, offset, writable });
+        self.data[slot(address)] = Some(CachedPage { key, page, offset, writable });
     }
 
     pub(super) fn forget_pages(&mut self) {
         self.code = None;
-        *self.data = [None; KNOWN];
+        *self.data = [None; MAX_CACHED_PAGES];
     }
 
     pub(super) fn send(&mut self, arrives: u64, vector: u8) {
@@ -224,7 +224,7 @@ impl Local {
                 Some(at) if at > now => at,
                 _ => NEVER,
             };
-            *armed = Armed { compare, changes: clock.changes, at };
+            *armed = ArmedTimer { compare, changes: clock.changes, at };
             self.due = self.due.min(at);
         }
     }
@@ -242,11 +242,11 @@ impl Local {
     /// Notes at the time `now` that a store to this physical address has failed.
     pub(super) fn fail_store(&mut self, physical: u64, now: u64) {
         let entry = self.entries.take(physical);
-        self.note_failed(LateStore::failed(physical, entry), now);
+        self.note_failed(PendingStore::failed(physical, entry), now);
     }
 
     /// Notes at the time `now` that a store has failed. The strand then takes the trap, even if it is halted.
-    pub(super) fn note_failed(&mut self, store: LateStore, now: u64) {
+    pub(super) fn note_failed(&mut self, store: PendingStore, now: u64) {
         self.failing |= self.failed.replace(store).is_none();
         self.due = self.due.min(now);
     }
@@ -265,8 +265,8 @@ const fn key(address: u64, physical: bool) -> u64 {
 }
 
 #[inline(always)]
-const fn place(address: u64) -> usize {
-    (address >> PAGE_SHIFT) as usize % KNOWN
+const fn slot(address: u64) -> usize {
+    (address >> PAGE_SHIFT) as usize % MAX_CACHED_PAGES
 }
 
 #[cfg(test)]

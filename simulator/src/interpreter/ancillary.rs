@@ -1,7 +1,7 @@
 //! The control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
 use super::control::{TrapFrame, hpstate, pstate};
-use super::environment::{Counting, Environment};
+use super::environment::{CounterRegister, Environment};
 use super::instruction::ControlRegister;
 use super::registers::WINDOWS;
 use super::strand::Strand;
@@ -44,17 +44,17 @@ impl<W: Word> Strand<W> {
                 0 => W::from_half(self.y),
                 2 => W::from_byte(self.ccr),
                 3 => W::from_byte(self.asi),
-                4 => environment.read(Counting::Tick, self.control.level())?,
+                4 => environment.read(CounterRegister::Tick, self.control.level())?,
                 5 => W::from(self.effective(self.pc)),
                 6 => W::from(self.control.fprs.into()),
-                16 => environment.read(Counting::Pcr, self.control.level())?,
-                17 => environment.read(Counting::Pic, self.control.level())?,
+                16 => environment.read(CounterRegister::Pcr, self.control.level())?,
+                17 => environment.read(CounterRegister::Pic, self.control.level())?,
                 GSR => return Err(Trap::FP_DISABLED),
                 22 => W::from(self.control.softint.into()),
                 23 => W::from(self.control.tick_compare),
-                24 => environment.read(Counting::Stick, self.control.level())?,
+                24 => environment.read(CounterRegister::Stick, self.control.level())?,
                 25 => W::from(self.control.stick_compare),
-                26 => environment.read(Counting::Status, self.control.level())?,
+                26 => environment.read(CounterRegister::Status, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             ControlRegister::Privileged(number) => match number {
@@ -62,7 +62,7 @@ impl<W: Word> Strand<W> {
                 1 => W::from(self.frame()?.npc),
                 2 => self.frame()?.state,
                 3 => W::from(self.frame()?.number.into()),
-                4 => environment.read(Counting::Tick, self.control.level())?,
+                4 => environment.read(CounterRegister::Tick, self.control.level())?,
                 5 => W::from(self.control.tba),
                 6 => W::from(self.control.pstate.into()),
                 7 => W::from(self.control.tl.into()),
@@ -104,23 +104,23 @@ impl<W: Word> Strand<W> {
         }
         let known = || value.known();
         let window = || Ok::<_, Trap>((value.known()? % WINDOWS as u64) as u8);
-        let (greatest_tl, greatest_gl) = self.control.greatest();
+        let (greatest_tl, greatest_gl) = self.control.max_levels();
         match control {
             ControlRegister::Ancillary(number) => match number {
                 0 => self.y = value.half(),
                 2 => self.ccr = value.byte(),
                 3 => self.asi = value.byte(),
                 6 => self.control.fprs = known()? as u8 & 7,
-                16 => environment.write(Counting::Pcr, value, self.control.level())?,
-                17 => environment.write(Counting::Pic, value, self.control.level())?,
+                16 => environment.write(CounterRegister::Pcr, value, self.control.level())?,
+                17 => environment.write(CounterRegister::Pic, value, self.control.level())?,
                 GSR => return Err(Trap::FP_DISABLED),
                 20 => self.control.softint |= known()? as u32 & SOFTINT,
                 21 => self.control.softint &= !known()? as u32,
                 22 => self.control.softint = known()? as u32 & SOFTINT,
                 23 => self.control.tick_compare = known()?,
-                24 => environment.write(Counting::Stick, value, self.control.level())?,
+                24 => environment.write(CounterRegister::Stick, value, self.control.level())?,
                 25 => self.control.stick_compare = known()?,
-                26 => environment.write(Counting::Status, value, self.control.level())?,
+                26 => environment.write(CounterRegister::Status, value, self.control.level())?,
                 _ => return Err(Trap::ILLEGAL_INSTRUCTION),
             },
             ControlRegister::Privileged(number) => match number {
@@ -128,7 +128,7 @@ impl<W: Word> Strand<W> {
                 1 => self.frame()?.npc = known()? & !3,
                 2 => self.frame()?.state = value & W::from(TSTATE),
                 3 => self.frame()?.number = known()? as u16 & 0x1ff,
-                4 => environment.write(Counting::Tick, value, self.control.level())?,
+                4 => environment.write(CounterRegister::Tick, value, self.control.level())?,
                 5 => self.control.tba = known()? & !0x7fff,
                 6 => self.control.pstate = known()? as u16 & pstate::ALL,
                 7 => self.control.tl = known()?.min(greatest_tl.into()) as u8,

@@ -171,7 +171,7 @@ impl<W: Word> Control<W> {
     }
 
     /// Returns the maximum values of %tl and %gl for software at the current level.
-    pub(super) fn greatest(&self) -> (u8, usize) {
+    pub(super) fn max_levels(&self) -> (u8, usize) {
         match self.level() {
             Level::Hyperprivileged => (MAX_TL, MAX_GL),
             _ => (MAX_PTL, MAX_PGL),

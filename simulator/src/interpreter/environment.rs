@@ -17,7 +17,7 @@ pub struct At<W = u64> {
 
 /// A register that belongs to a strand, but whose value the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
+pub enum CounterRegister {
     /// %pcr selects the events that the strand's two counters count.
     Pcr,
     /// %pic holds the strand's two 32-bit counters.
@@ -50,10 +50,10 @@ pub trait Environment<W: Word = u64> {
     }
 
     /// Reads a register whose value the environment keeps, for software at this level.
-    fn read(&mut self, register: Counting, level: Level) -> Result<W, Trap>;
+    fn read(&mut self, register: CounterRegister, level: Level) -> Result<W, Trap>;
 
     /// Writes a register whose value the environment keeps, for software at this level.
-    fn write(&mut self, register: Counting, value: W, level: Level) -> Result<(), Trap>;
+    fn write(&mut self, register: CounterRegister, value: W, level: Level) -> Result<(), Trap>;
 
     /// Executes a `membar`, whose mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if one of the strand's earlier stores
     /// failed.

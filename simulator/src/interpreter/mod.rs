@@ -26,7 +26,7 @@ mod word;
 
 pub use access::PRIMARY;
 pub use control::{Control, TrapFrame};
-pub use environment::{At, Counting, Environment};
+pub use environment::{At, CounterRegister, Environment};
 pub use instruction::Instruction;
 pub use signals::Timer;
 pub use strand::{ErrorState, Strand};

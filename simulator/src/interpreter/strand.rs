@@ -70,7 +70,7 @@ impl Strand {
     /// Returns a strand after power-on, at its highest trap level.
     pub fn reset(pc: u64) -> Self {
         let mut strand = Self::new(pc, Control::reset());
-        let (_, global) = strand.control.greatest();
+        let (_, global) = strand.control.max_levels();
         strand.registers.set_global(global);
         strand
     }
@@ -316,7 +316,7 @@ impl<W: Word> Strand<W> {
         let frame = self.control.leave()?;
         let field = |from: u64, mask: u64| frame.state >> W::from(from) & W::from(mask);
         (self.ccr, self.asi) = (field(32, 0xff).byte(), field(24, 0xff).byte());
-        let (_, greatest) = self.control.greatest();
+        let (_, greatest) = self.control.max_levels();
         let global = field(40, 7).known()? as usize;
         self.registers.set_global(global.min(greatest));
         self.registers.set_window(field(0, 0x1f).known()? as usize);

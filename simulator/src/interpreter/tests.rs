@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::instruction::{ControlRegister, Register};
-use super::{At, Counting, Environment, ErrorState, Instruction, Level, Strand, Trap};
+use super::{At, CounterRegister, Environment, ErrorState, Instruction, Level, Strand, Trap};
 
 /// An address in the hypervisor's memory. The guest's memory starts at [`PARTITION`].
 const HYPERVISOR: u64 = 0x10_0000;
@@ -58,11 +58,11 @@ impl Environment for Board {
         Ok(())
     }
 
-    fn read(&mut self, _: Counting, _: Level) -> Result<u64, Trap> {
+    fn read(&mut self, _: CounterRegister, _: Level) -> Result<u64, Trap> {
         Ok(0)
     }
 
-    fn write(&mut self, _: Counting, _: u64, _: Level) -> Result<(), Trap> {
+    fn write(&mut self, _: CounterRegister, _: u64, _: Level) -> Result<(), Trap> {
         Ok(())
     }
 }

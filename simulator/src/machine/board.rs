@@ -12,7 +12,7 @@ use platform::Machine;
 use platform::models::Devices;
 
 use super::clock::MachineClock;
-use crate::events::collect::{Collector, Keep};
+use crate::events::collect::{Collector, Retention};
 use crate::memory::broken::{Map, mapped};
 
 pub(crate) type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
@@ -34,26 +34,26 @@ pub(crate) struct Board<'a> {
     hypervisor: Box<Hypervisor<(Service<'a>,), NoConsole, &'a Collected<'a>>>,
     clock: &'a MachineClock<'a>,
     events: &'a Collected<'a>,
-    keep: Cell<Keep>,
+    keep: Cell<Retention>,
     /// The number of hypercalls that each strand has made since its ring was last emptied.
     unread: RefCell<Vec<u8>>,
-    tallies: RefCell<Vec<Tally>>,
+    tallies: RefCell<Vec<StatusCounts>>,
 }
 
 /// The number of hypercalls after which a strand's ring is emptied. The ring has room for the events of many more.
-const MOST_UNREAD: u8 = 16;
+const MAX_UNREAD_CALLS: u8 = 16;
 
 /// The number of a guest's hypercalls with each status.
-pub(crate) type Tally = BTreeMap<u64, u64>;
+pub(crate) type StatusCounts = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// Returns a board with `guests`. The board's hypervisor records events in `events`. With [`Keep::All`], the board empties a
+    /// Returns a board with `guests`. The board's hypervisor records events in `events`. With [`Retention::All`], the board empties a
     /// strand's ring after a few of the strand's calls.
     pub(crate) fn new(
         devices: &'a Devices,
         clock: &'a MachineClock<'a>,
         events: &'a Collected<'a>,
-        keep: Keep,
+        keep: Retention,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
         let services = (PerfCounterService::new((clock, devices, events)),);
@@ -66,7 +66,7 @@ impl<'a> Board<'a> {
             events,
             keep: Cell::new(keep),
             unread: RefCell::new(vec![0; StrandId::COUNT]),
-            tallies: RefCell::new(vec![Tally::new(); guests.len()]),
+            tallies: RefCell::new(vec![StatusCounts::new(); guests.len()]),
         })
     }
 
@@ -98,20 +98,20 @@ impl<'a> Board<'a> {
     /// Empties a strand's ring, if all events are kept.
     fn collect(&self, strand: StrandId) {
         self.unread.borrow_mut()[strand.index()] = 0;
-        if self.keep.get() == Keep::All {
+        if self.keep.get() == Retention::All {
             self.events.collect(strand);
         }
     }
 
-    /// Counts a strand's hypercall. Empties the strand's ring if the strand has made [`MOST_UNREAD`] hypercalls since the ring was
+    /// Counts a strand's hypercall. Empties the strand's ring if the strand has made [`MAX_UNREAD_CALLS`] hypercalls since the ring was
     /// last emptied.
-    fn collect_soon(&self, strand: StrandId) {
+    fn count_call(&self, strand: StrandId) {
         let calls = {
             let mut unread = self.unread.borrow_mut();
             unread[strand.index()] += 1;
             unread[strand.index()]
         };
-        if calls >= MOST_UNREAD {
+        if calls >= MAX_UNREAD_CALLS {
             self.collect(strand);
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Board<'a> {
     }
 
     /// Lets a strand take its pending cross-call. Returns `false` if no cross-call is pending.
-    pub(crate) fn answer(&self, strand: StrandId) -> bool {
+    pub(crate) fn take_cross_call(&self, strand: StrandId) -> bool {
         let waits = self.devices.take_cross_call(strand);
         if waits {
             self.work(strand, |service| service.cross_called(strand));
@@ -131,13 +131,13 @@ impl<'a> Board<'a> {
     }
 
     /// Stops reading the rings. Each ring keeps the events for which it still has room, and drops later events.
-    pub(crate) fn keep_no_more(&self) {
+    pub(crate) fn stop_collecting(&self) {
         (0..StrandId::COUNT).filter_map(StrandId::new).for_each(|strand| self.collect(strand));
-        self.keep.set(Keep::First);
+        self.keep.set(Retention::First);
     }
 
     /// Returns the number of hypercalls so far, by guest.
-    pub(crate) fn tallies(&self) -> Vec<Tally> {
+    pub(crate) fn tallies(&self) -> Vec<StatusCounts> {
         self.tallies.borrow().clone()
     }
 }
@@ -158,7 +158,7 @@ impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         registers.o1 = mapped(Map::Written, registers.o1 as usize) as u64;
         self.board.clock.call(|| self.strand.trap(trap, registers));
-        self.board.collect_soon(self.id());
+        self.board.count_call(self.id());
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];
         *tally.entry(registers.o0).or_default() += 1;
@@ -201,7 +201,8 @@ mod tests {
         let devices = devices(machine, 0);
         let clock = MachineClock::new(&devices);
         let config = guests::default(machine)[0].config;
-        let board = Board::new(&devices, &clock, &Collector::Off, Keep::First, &[config]).unwrap();
+        let board =
+            Board::new(&devices, &clock, &Collector::Off, Retention::First, &[config]).unwrap();
         let strand = board.strand(GuestId::new(0).unwrap(), StrandId::new(0).unwrap());
         for (name, group, _) in ApiGroup::NAMED {
             strand.call(Trap::Core, 0, [group.0, 1, 0, 0, 0]).expect(name);

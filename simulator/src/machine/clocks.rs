@@ -51,12 +51,12 @@ pub struct Drift(i32);
 
 impl Drift {
     /// The maximum deviation in either direction, in parts per million.
-    pub const MOST: i64 = 999_999;
+    pub const MAX_PPM: i64 = 999_999;
 
-    /// Returns a deviation; `None` if it is greater than [`MOST`](Self::MOST) in either direction.
+    /// Returns a deviation; `None` if it is greater than [`MAX_PPM`](Self::MAX_PPM) in either direction.
     #[must_use]
     pub const fn new(ppm: i64) -> Option<Self> {
-        if ppm.unsigned_abs() <= Self::MOST as u64 { Some(Self(ppm as i32)) } else { None }
+        if ppm.unsigned_abs() <= Self::MAX_PPM as u64 { Some(Self(ppm as i32)) } else { None }
     }
 }
 

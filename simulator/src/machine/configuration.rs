@@ -257,19 +257,19 @@ const MEMORY: &str = "memory";
 type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// A problem: its position in the file in bytes, and the message.
-type Wrong = (usize, String);
+type LocatedError = (usize, String);
 
-fn number(value: &Spanned<Value>) -> Result<u64, Wrong> {
+fn number(value: &Spanned<Value>) -> Result<u64, LocatedError> {
     let number = value.get_ref().as_integer().and_then(|number| u64::try_from(number).ok());
     number.ok_or_else(|| expected(value, "a whole number"))
 }
 
-fn expected(value: &Spanned<Value>, what: &str) -> Wrong {
+fn expected(value: &Spanned<Value>, what: &str) -> LocatedError {
     let found = value.get_ref().to_string();
     (value.span().start, format!("found {}, expected {what}", found.trim()))
 }
 
-fn pages(keys: Keys) -> Result<Pages, Wrong> {
+fn pages(keys: Keys) -> Result<Pages, LocatedError> {
     let mut pages = Pages::default();
     for (key, value) in keys {
         if key.get_ref() != "pages" {
@@ -285,7 +285,7 @@ fn pages(keys: Keys) -> Result<Pages, Wrong> {
     Ok(pages)
 }
 
-fn machine(at: usize, keys: Keys) -> Result<Machine, Wrong> {
+fn machine(at: usize, keys: Keys) -> Result<Machine, LocatedError> {
     let (mut model, mut nodes, mut channels) = (Model::Batoka, None, None);
     let mut interleave = Interleave::default();
     for (key, value) in keys {
@@ -333,7 +333,7 @@ mod tests {
 
     /// The example of [`read`] has every key, with its default value.
     #[test]
-    fn what_is_left_out_is_that_of_a_t2_plus() {
+    fn omitted_keys_default_to_a_t2_plus() {
         let source = include_str!("configuration.rs");
         let example = source.split("/// ```").nth(1).unwrap();
         let example = example.trim_start_matches("toml").replace("\n/// ", "\n");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs() {
+    fn differences_are_listed() {
         let configured = from(
             "[machine]\nmodel = \"maramba\"\nwithout = [\"NODE1_MCU0\"]\ninterleave = 0x4000_0000\n\
              [timing]\nmemory = 0x200\n[l2]\nbytes = 1_048_576\n[memory]\npages = \"interleave:65536\"\n",
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn invalid_files_are_rejected() {
         for row in [
             "[l3]\nbytes = 1 | text:1: there is no table 'l3'; did you mean l2?",
             "\n[l2]\nbyts = 1 | text:3: there is no l2 key 'byts'; did you mean bytes?",

@@ -44,7 +44,7 @@ pub(crate) const fn mapped(_: Map, number: usize) -> usize {
 }
 
 #[cfg(test)]
-pub(crate) use under_test::{broken, mapped};
+pub(crate) use under_test::{mapped, with_broken_map};
 
 #[cfg(test)]
 mod under_test {
@@ -52,10 +52,10 @@ mod under_test {
 
     use super::Map;
 
-    type Break = (Map, fn(usize) -> usize);
+    type BrokenMap = (Map, fn(usize) -> usize);
 
     thread_local! {
-        static BROKEN: Cell<Option<Break>> = const { Cell::new(None) };
+        static BROKEN: Cell<Option<BrokenMap>> = const { Cell::new(None) };
     }
 
     pub(crate) fn mapped(map: Map, number: usize) -> usize {
@@ -66,7 +66,11 @@ mod under_test {
     }
 
     /// Executes `work` on this thread, with a map that returns wrong numbers.
-    pub(crate) fn broken<R>(map: Map, wrong: fn(usize) -> usize, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn with_broken_map<R>(
+        map: Map,
+        wrong: fn(usize) -> usize,
+        work: impl FnOnce() -> R,
+    ) -> R {
         BROKEN.set(Some((map, wrong)));
         let result = work();
         BROKEN.set(None);

@@ -66,12 +66,12 @@ impl Channel {
     }
 
     /// Returns `true` if there are events that have not been added to the counters yet.
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_events(&self) -> bool {
         self.events.lines_read + self.events.lines_written > 0
     }
 
     /// Moves the events to the channel's counters.
-    pub(super) fn tell(&mut self, controller: &mut MemoryController) {
+    pub(super) fn flush_to_counters(&mut self, controller: &mut MemoryController) {
         let events = std::mem::take(&mut self.events);
         controller.lines_read(events.lines_read, events.cycles_to_read);
         controller.lines_written(events.lines_written, events.cycles_to_write);

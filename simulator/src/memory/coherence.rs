@@ -8,7 +8,7 @@ use super::geometry::L2Line;
 use super::l2::{L2Slot, LineState, Victim};
 use super::plane::Plane;
 use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
-use super::truth::{Owners, ServedBy};
+use super::truth::{LineUnits, ServedBy};
 
 impl<V: Variant> Access<'_, V> {
     /// Brings a missing line into the node's L2 cache, and returns what served the request. If `state` is modified, the node
@@ -17,7 +17,7 @@ impl<V: Variant> Access<'_, V> {
     #[inline(never)]
     pub(super) fn miss(&mut self, line: L2Line, state: LineState, copy: u64) -> ServedBy {
         let to_own = state == LineState::Modified;
-        let owners = self.unit_records.missed(line, self.core, self.node, line.bank());
+        let line_units = self.unit_records.missed(line, self.core, self.node, line.bank());
         let snoop = self.snoop(line, to_own);
         let (source, service) = match snoop.owner {
             Some(owner) => {
@@ -25,10 +25,10 @@ impl<V: Variant> Access<'_, V> {
                 self.now = self.send(line, owner, self.node, self.now);
                 (Supplier::Cache(owner), ServedBy::CacheToCache)
             }
-            None => self.read_memory(line, owners),
+            None => self.read_memory(line, line_units),
         };
         let answers = snoop.answers;
-        self.complete(line, owners, &snoop, NodeRequest::Read { to_own, source, answers });
+        self.complete(line, line_units, &snoop, NodeRequest::Read { to_own, source, answers });
         let state = if !to_own && !snoop.found { LineState::Exclusive } else { state };
         let arrives = self.now;
         if let Some(victim) = self.l2.fill(self.node, line, state, copy, arrives) {
@@ -39,7 +39,7 @@ impl<V: Variant> Access<'_, V> {
 
     /// Makes the node a line's only holder, so that it can write to the line.
     #[inline(always)]
-    pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
+    pub(super) fn upgrade(&mut self, line: L2Line, slot: L2Slot) {
         match self.l2.state(slot) {
             LineState::Modified => {}
             LineState::Exclusive => self.l2.set_state(slot, LineState::Modified),
@@ -54,8 +54,8 @@ impl<V: Variant> Access<'_, V> {
     #[inline(never)]
     fn invalidate(&mut self, line: L2Line) {
         let snoop = self.snoop(line, true);
-        let (owners, answers) = (self.unit_records.owners(line), snoop.answers);
-        self.complete(line, owners, &snoop, NodeRequest::Invalidate { answers });
+        let (line_units, answers) = (self.unit_records.line_units(line), snoop.answers);
+        self.complete(line, line_units, &snoop, NodeRequest::Invalidate { answers });
     }
 
     /// Asks the other nodes for a line. If `to_own` is set, the other nodes lose the line.
@@ -71,7 +71,7 @@ impl<V: Variant> Access<'_, V> {
             (snoop.begins, snoop.met) = (begins, begins > arrives);
             self.now = asked + self.timing().snoop;
             if self.l2.may_have(line) {
-                self.ask(line, to_own, &mut snoop);
+                self.snoop_nodes(line, to_own, &mut snoop);
             }
         }
         snoop
@@ -79,12 +79,12 @@ impl<V: Variant> Access<'_, V> {
 
     /// Asks every other node for a line, and records the answers of those that have it.
     #[inline(never)]
-    fn ask(&mut self, line: L2Line, to_own: bool, snoop: &mut Snoop) {
+    fn snoop_nodes(&mut self, line: L2Line, to_own: bool, snoop: &mut Snoop) {
         for node in &Node::ALL[..self.plan.machine.nodes()] {
             if *node != self.node
                 && let Some(slot) = self.l2.find(*node, line)
             {
-                let answer = self.give(*node, line, slot, to_own);
+                let answer = self.answer_snoop(*node, line, slot, to_own);
                 snoop.answers[node.index()] = Some(answer);
                 snoop.found = true;
                 if matches!(answer, SnoopAnswer::Modified | SnoopAnswer::Owned) {
@@ -96,22 +96,34 @@ impl<V: Variant> Access<'_, V> {
 
     /// Completes a request to the other nodes: records it at the hub, and counts the line's moves.
     #[inline(always)]
-    fn complete(&mut self, line: L2Line, owners: Owners, snoop: &Snoop, request: NodeRequest) {
+    fn complete(
+        &mut self,
+        line: L2Line,
+        line_units: LineUnits,
+        snoop: &Snoop,
+        request: NodeRequest,
+    ) {
         if self.plan.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
             let plane = self.plane(line);
             plane.complete(line, snoop.begins, ends, issued);
-            let is_first = self.moves.as_mut().is_some_and(|moves| moves.note(line, &request));
+            let is_first = self.moves.as_mut().is_some_and(|moves| moves.record(line, &request));
             if is_first {
                 self.watch_line(line);
             }
-            self.tell_hub(line, owners, request, snoop.met, snoop.waited);
+            self.record_at_hub(line, line_units, request, snoop.met, snoop.waited);
         }
     }
 
     /// Answers another node's request for a line that `node` has. If `to_own` is set, `node` loses the line.
     #[inline(always)]
-    fn give(&mut self, node: Node, line: L2Line, slot: L2Slot, to_own: bool) -> SnoopAnswer {
+    fn answer_snoop(
+        &mut self,
+        node: Node,
+        line: L2Line,
+        slot: L2Slot,
+        to_own: bool,
+    ) -> SnoopAnswer {
         let (answer, shared) = match self.l2.state(slot) {
             LineState::Modified => (SnoopAnswer::Modified, LineState::Owned),
             LineState::Owned => (SnoopAnswer::Owned, LineState::Owned),
@@ -127,7 +139,7 @@ impl<V: Variant> Access<'_, V> {
     }
 
     #[inline(always)]
-    fn read_memory(&mut self, line: L2Line, owners: Owners) -> (Supplier, ServedBy) {
+    fn read_memory(&mut self, line: L2Line, line_units: LineUnits) -> (Supplier, ServedBy) {
         // The first reference to a page misses all caches, so this call sees the first touch of each page.
         self.dram.interleave.touch(line, self.node);
         let (home, mcu) = self.dram.interleave.home(line);
@@ -135,7 +147,7 @@ impl<V: Variant> Access<'_, V> {
         let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
         let queued = done - self.now;
         self.now = done + self.timing().memory;
-        self.unit_records.read(line, owners, (home, mcu), queued, held);
+        self.unit_records.read(line, line_units, (home, mcu), queued, held);
         let service = if home == self.node {
             ServedBy::Local
         } else {
@@ -160,28 +172,28 @@ impl<V: Variant> Access<'_, V> {
 
     #[inline(never)]
     fn write_back(&mut self, line: L2Line) {
-        let owners = self.unit_records.owners(line);
+        let line_units = self.unit_records.line_units(line);
         let (home, mcu) = self.dram.interleave.home(line);
         let mut arrives = self.now;
         if home != self.node {
             let (_, asked) = self.serialize(line, arrives);
             let waited = asked - self.timing().serialize - arrives;
             arrives = self.send(line, self.node, home, asked);
-            self.tell_hub(line, owners, NodeRequest::WriteBack { home }, false, waited);
+            self.record_at_hub(line, line_units, NodeRequest::WriteBack { home }, false, waited);
         }
         let channel = &mut self.dram.channels[home.index()][mcu.index()];
         let queued = channel.write(line, arrives, &self.plan.variant.figures().timing) - arrives;
-        self.unit_records.written(line, owners, (home, mcu), queued);
+        self.unit_records.written(line, line_units, (home, mcu), queued);
     }
 
     /// Records a request at its line's hub. A machine without hubs counts no events. `met` is `true` if the request waited for
     /// another request for the same line. `waited` is the total number of cycles that the request waited for other requests and for
     /// the hub.
     #[inline(always)]
-    fn tell_hub(
+    fn record_at_hub(
         &mut self,
         line: L2Line,
-        owners: Owners,
+        line_units: LineUnits,
         request: NodeRequest,
         met: bool,
         waited: u64,
@@ -192,7 +204,7 @@ impl<V: Variant> Access<'_, V> {
         if counts {
             self.hub_events[hub.index()].passed(&transaction);
         }
-        self.unit_records.passed(line, owners, hub, &transaction, counts);
+        self.unit_records.passed(line, line_units, hub, &transaction, counts);
     }
 
     /// Returns the time at which a line arrives at the node `to`, if it leaves the node `from` at the time `now`.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::geometry::{ADDRESS_BITS, MOST_PARTS};
-use super::order::MOST_WAYS;
+use super::geometry::{ADDRESS_BITS, MAX_PARTS};
+use super::order::MAX_WAYS;
 use super::pages::Pages;
-use super::stores::MOST_STORES;
+use super::stores::MAX_STORES;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
@@ -52,7 +52,7 @@ impl CacheShape {
 
     /// Returns a line's set, and the line's tag in that set.
     #[inline(always)]
-    pub(super) const fn place(&self, line: u64) -> (usize, u32) {
+    pub(super) const fn set_and_tag(&self, line: u64) -> (usize, u32) {
         (line as usize & (self.sets() - 1), (line >> self.set_shift) as u32)
     }
 
@@ -127,11 +127,11 @@ pub struct Setting {
 }
 
 macro_rules! settings {
-    ($($table:ident: { $($key:ident: $least:expr => $most:expr,)* })*) => {
+    ($($table:ident: { $($key:ident: $min:expr => $max:expr,)* })*) => {
         [$($(Setting {
             table: stringify!($table),
             key: stringify!($key),
-            range: ($least, $most),
+            range: ($min, $max),
             field: |config| &mut config.$table.$key,
         },)*)*]
     };
@@ -140,67 +140,67 @@ macro_rules! settings {
 /// Why a configuration is impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
-pub struct Impossible {
+pub struct InvalidConfig {
     /// The settings that cause the problem, each as a table and a key.
     pub settings: Vec<(&'static str, &'static str)>,
     /// The value found and the value expected, on one line.
     pub problem: String,
 }
 
-/// The maximum length of a cache line in bytes. [`SHORTEST_DATA`] is the minimum length of a data cache line.
-const LONGEST_LINE: u64 = 256;
-const SHORTEST_DATA: u64 = 16;
+/// The maximum length of a cache line in bytes. [`MIN_DATA_LINE_BYTES`] is the minimum length of a data cache line.
+const MAX_LINE_BYTES: u64 = 256;
+const MIN_DATA_LINE_BYTES: u64 = 16;
 /// The minimum length of an instruction cache line in bytes. A recording divides fetches into pieces of this length.
-const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
+const MIN_FETCH_LINE_BYTES: u64 = 1 << FETCH_SHIFT;
 /// The maximum number of ways of an L1 cache. More would be slow, because the ways are searched one after the other.
-const L1_WAYS: u64 = 64;
+const MAX_L1_WAYS: u64 = 64;
 /// The maximum number of ways of an L2 cache: one word holds the order of a set's ways, in four bits each.
-const L2_WAYS: u64 = MOST_WAYS as u64;
-/// The maximum size of a core's cache in bytes. A node's cache has at most [`L2_BYTES`]. Both bound the memory that the simulator
+const MAX_L2_WAYS: u64 = MAX_WAYS as u64;
+/// The maximum size of a core's cache in bytes. A node's cache has at most [`MAX_L2_BYTES`]. Both bound the memory that the simulator
 /// itself needs.
-const L1_BYTES: u64 = 1 << 20;
-const L2_BYTES: u64 = 64 << 20;
+const MAX_L1_BYTES: u64 = 1 << 20;
+const MAX_L2_BYTES: u64 = 64 << 20;
 /// The minimum size of a way in bytes. A tag holds at most 31 bits of an address, and the remaining bits follow from the line's
 /// position in the way. So a smaller way would not have enough positions.
-const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
+const MIN_WAY_BYTES: u64 = 1 << (ADDRESS_BITS - 31);
 /// The maximum number of cycles for which one request keeps a unit busy. The bound ensures that a counter of waiting cycles does
 /// not wrap twice between two reads.
-const MOST_BUSY: u64 = 1000;
+const MAX_BUSY_CYCLES: u64 = 1000;
 /// The maximum length of a delay that keeps no unit busy, in cycles.
-const LONGEST: u64 = 10_000;
+const MAX_DELAY_CYCLES: u64 = 10_000;
 
 impl Config {
     /// All numbers that a configuration file can set.
     pub const SETTINGS: [Setting; 22] = settings! {
         l1i: {
-            bytes: LEAST_WAY => L1_BYTES,
-            ways: 1 => L1_WAYS,
-            line: SHORTEST_FETCH => LONGEST_LINE,
+            bytes: MIN_WAY_BYTES => MAX_L1_BYTES,
+            ways: 1 => MAX_L1_WAYS,
+            line: MIN_FETCH_LINE_BYTES => MAX_LINE_BYTES,
         }
         l1d: {
-            bytes: LEAST_WAY => L1_BYTES,
-            ways: 1 => L1_WAYS,
-            line: SHORTEST_DATA => LONGEST_LINE,
+            bytes: MIN_WAY_BYTES => MAX_L1_BYTES,
+            ways: 1 => MAX_L1_WAYS,
+            line: MIN_DATA_LINE_BYTES => MAX_LINE_BYTES,
         }
         l2: {
-            bytes: LEAST_WAY => L2_BYTES,
-            ways: 1 => L2_WAYS,
-            line: SHORTEST_FETCH => LONGEST_LINE,
+            bytes: MIN_WAY_BYTES => MAX_L2_BYTES,
+            ways: 1 => MAX_L2_WAYS,
+            line: MIN_FETCH_LINE_BYTES => MAX_LINE_BYTES,
         }
         timing: {
-            load: 0 => LONGEST,
-            taken: 0 => LONGEST,
-            l2: 0 => LONGEST,
-            bank: 1 => MOST_BUSY,
-            stores: 1 => MOST_STORES as u64,
-            serialize: 1 => MOST_BUSY,
-            snoop: 0 => LONGEST,
-            cache_to_cache: 0 => LONGEST,
-            memory: 0 => LONGEST,
-            remote: 0 => LONGEST,
-            link: 1 => MOST_BUSY,
-            channel_read: 1 => MOST_BUSY,
-            channel_write: 1 => MOST_BUSY,
+            load: 0 => MAX_DELAY_CYCLES,
+            taken: 0 => MAX_DELAY_CYCLES,
+            l2: 0 => MAX_DELAY_CYCLES,
+            bank: 1 => MAX_BUSY_CYCLES,
+            stores: 1 => MAX_STORES as u64,
+            serialize: 1 => MAX_BUSY_CYCLES,
+            snoop: 0 => MAX_DELAY_CYCLES,
+            cache_to_cache: 0 => MAX_DELAY_CYCLES,
+            memory: 0 => MAX_DELAY_CYCLES,
+            remote: 0 => MAX_DELAY_CYCLES,
+            link: 1 => MAX_BUSY_CYCLES,
+            channel_read: 1 => MAX_BUSY_CYCLES,
+            channel_write: 1 => MAX_BUSY_CYCLES,
         }
     };
 
@@ -218,7 +218,7 @@ impl Config {
     ///
     /// # Errors
     /// Returns an error if a number is out of its range, or if some numbers do not fit together.
-    pub fn check(&self) -> Result<(), Impossible> {
+    pub fn check(&self) -> Result<(), InvalidConfig> {
         for setting in &Self::SETTINGS {
             let (table, key) = (setting.table, setting.key);
             let (value, (least, most)) = (self.get(setting), setting.range);
@@ -237,19 +237,19 @@ impl Config {
             ensure(whole, shape, || {
                 format!("{name} has {what}, expected a number of sets that is a power of 2")
             })?;
-            ensure(bytes / ways >= LEAST_WAY, shape, || {
+            ensure(bytes / ways >= MIN_WAY_BYTES, shape, || {
                 format!(
-                    "{name} has {what}, expected at least {LEAST_WAY} bytes per way, because a tag has 31 bits of an address"
+                    "{name} has {what}, expected at least {MIN_WAY_BYTES} bytes per way, because a tag has 31 bits of an address"
                 )
             })?;
         }
         let line = self.l2.line;
         for (name, part) in [("l1i", self.l1i.line), ("l1d", self.l1d.line)] {
-            let fits = part <= line && line / part <= MOST_PARTS;
+            let fits = part <= line && line / part <= MAX_PARTS;
             ensure(fits, [(name, "line"), ("l2", "line")], || {
                 format!(
-                    "{name}.line is {part} and l2.line {line}, expected 1 to {MOST_PARTS} lines of {name} in one of l2, \
-                     because the L2 cache has {MOST_PARTS} bits for copies in each"
+                    "{name}.line is {part} and l2.line {line}, expected 1 to {MAX_PARTS} lines of {name} in one of l2, \
+                     because the L2 cache has {MAX_PARTS} bits for copies in each"
                 )
             })?;
         }
@@ -261,9 +261,9 @@ fn ensure<const N: usize>(
     possible: bool,
     settings: [(&'static str, &'static str); N],
     problem: impl FnOnce() -> String,
-) -> Result<(), Impossible> {
+) -> Result<(), InvalidConfig> {
     match possible {
         true => Ok(()),
-        false => Err(Impossible { settings: settings.into(), problem: problem() }),
+        false => Err(InvalidConfig { settings: settings.into(), problem: problem() }),
     }
 }

@@ -5,10 +5,10 @@
 
 use super::config::CacheShape;
 use super::figures::Figures;
-use super::geometry::{L2Line, MOST_PARTS};
+use super::geometry::{L2Line, MAX_PARTS};
 
-pub(super) const PARTS: usize = MOST_PARTS as usize;
-const PARTS_SHIFT: usize = MOST_PARTS.ilog2() as usize;
+pub(super) const PARTS: usize = MAX_PARTS as usize;
+const PARTS_SHIFT: usize = MAX_PARTS.ilog2() as usize;
 const CORES: usize = 8;
 const INSTRUCTION: usize = CORES << PARTS_SHIFT;
 
@@ -110,7 +110,7 @@ impl Iterator for Copies {
     fn next(&mut self) -> Option<Copy> {
         let bit = (self.bits != 0).then(|| self.bits.trailing_zeros() as usize)?;
         self.bits &= self.bits - 1;
-        let (core, part) = ((bit % INSTRUCTION) >> PARTS_SHIFT, bit as u64 % MOST_PARTS);
+        let (core, part) = ((bit % INSTRUCTION) >> PARTS_SHIFT, bit as u64 % MAX_PARTS);
         Some(match bit < INSTRUCTION {
             true => Copy::Data { core, line: self.first_data + part },
             false => Copy::Instructions { core, line: self.first_instructions + part },

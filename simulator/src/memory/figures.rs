@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use super::config::{CacheShape, Config};
 use super::copies::PARTS;
-use super::l1::{Fixed, Sets, Sized};
+use super::l1::{AnySets, FixedSets, Sets};
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
 
@@ -55,8 +55,8 @@ pub trait Variant: Copy + Debug {
 pub struct T2Plus;
 
 impl Variant for T2Plus {
-    type Instructions = Fixed<{ Figures::T2_PLUS.l1i.sets() }, { Figures::T2_PLUS.l1i.ways }>;
-    type Data = Fixed<{ Figures::T2_PLUS.l1d.sets() }, { Figures::T2_PLUS.l1d.ways }>;
+    type Instructions = FixedSets<{ Figures::T2_PLUS.l1i.sets() }, { Figures::T2_PLUS.l1i.ways }>;
+    type Data = FixedSets<{ Figures::T2_PLUS.l1d.sets() }, { Figures::T2_PLUS.l1d.ways }>;
 
     #[inline(always)]
     fn figures(&self) -> &Figures {
@@ -65,8 +65,8 @@ impl Variant for T2Plus {
 }
 
 impl Variant for Figures {
-    type Instructions = Sized;
-    type Data = Sized;
+    type Instructions = AnySets;
+    type Data = AnySets;
 
     #[inline(always)]
     fn figures(&self) -> &Figures {

@@ -41,16 +41,16 @@ impl L2Line {
 }
 
 /// The maximum number of L1 cache lines in one L2 line.
-pub(super) const MOST_PARTS: u64 = 4;
+pub(super) const MAX_PARTS: u64 = 4;
 
 /// The error for a machine that has no enabled memory channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
 
-/// The length of [`Interleave::in_turn`]: a multiple of every possible number of nodes. It is a constant because dividing by a
+/// The length of [`Interleave::node_sequence`]: a multiple of every possible number of nodes. It is a constant because dividing by a
 /// constant is faster.
-const IN_TURN: usize = 12;
+const NODE_SEQUENCE_LENGTH: usize = 12;
 
 /// The assignment of lines to memory channels and hubs.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub(super) struct Interleave {
     homes: Homes,
     /// The nodes of successive stripes or pages. The length is a multiple of the number of nodes, so the sequence can start again
     /// after the last entry.
-    in_turn: [Node; IN_TURN],
+    node_sequence: [Node; NODE_SEQUENCE_LENGTH],
     pages: Pages,
     /// The node of each page that has been touched. Used only if the first touch places pages.
     touched: Touched,
@@ -86,8 +86,16 @@ impl Interleave {
         let hubs = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
         let hubs = std::array::from_fn(|bits| hubs[bits % hubs.len()]);
         let homes = Homes::new(*machine).ok_or(NoMemory)?;
-        let in_turn = std::array::from_fn(|number| homes.node(number as u64));
-        Ok(Self { homes, in_turn, pages, touched: Touched::default(), channels, hubs, line_shift })
+        let node_sequence = std::array::from_fn(|number| homes.node(number as u64));
+        Ok(Self {
+            homes,
+            node_sequence,
+            pages,
+            touched: Touched::default(),
+            channels,
+            hubs,
+            line_shift,
+        })
     }
 
     /// Returns the number of nodes that have memory.
@@ -107,22 +115,22 @@ impl Interleave {
                     Way::Gigabyte => self.line_shift,
                 };
                 let stripe = self.homes.stripe(line.0 << shift);
-                self.in_turn(mapped(Map::Home, stripe as usize) as u64)
+                self.node_sequence(mapped(Map::Home, stripe as usize) as u64)
             }
             Pages::FirstTouch => {
                 let page = self.number(line, PAGE_SHIFT);
-                self.touched.get(page).unwrap_or_else(|| self.in_turn(page))
+                self.touched.get(page).unwrap_or_else(|| self.node_sequence(page))
             }
             Pages::Node(node) => node,
-            Pages::Interleave(size) => self.in_turn(self.number(line, size.shift())),
+            Pages::Interleave(size) => self.node_sequence(self.number(line, size.shift())),
         };
         (node, self.channels[node.index()][mapped(Map::Channel, (line.0 >> 2) as usize) & 1])
     }
 
     /// Returns the node of a stripe or page.
     #[inline(always)]
-    fn in_turn(&self, number: u64) -> Node {
-        self.in_turn[number as usize % IN_TURN]
+    fn node_sequence(&self, number: u64) -> Node {
+        self.node_sequence[number as usize % NODE_SEQUENCE_LENGTH]
     }
 
     /// Notes that a strand of this node touches a line. Must be called before the line is first read from memory.
@@ -132,7 +140,7 @@ impl Interleave {
             let page = self.number(line, PAGE_SHIFT);
             let home = match self.homes.nodes().contains(&node) {
                 true => node,
-                false => self.in_turn(page),
+                false => self.node_sequence(page),
             };
             self.touched.touch(page, home);
         }

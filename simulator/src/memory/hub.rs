@@ -28,19 +28,19 @@ pub(super) struct HubEvents {
     invalidations: [u64; NODES],
     /// The number of write-backs, by requester and home.
     written: [[u64; NODES]; NODES],
-    /// The number of answers, by [`Asks`], answering node, and [`SnoopAnswer`].
-    answers: [[[u64; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
+    /// The number of answers, by [`RequestKind`], answering node, and [`SnoopAnswer`].
+    answers: [[[u64; SnoopAnswer::ALL.len()]; NODES]; RequestKind::ALL.len()],
 }
 
 /// What a request asks the other nodes to do with a line.
 #[derive(Clone, Copy, Debug)]
-enum Asks {
+enum RequestKind {
     Share,
     Own,
     Invalidate,
 }
 
-impl Asks {
+impl RequestKind {
     const ALL: [Self; 3] = [Self::Share, Self::Own, Self::Invalidate];
 }
 
@@ -53,11 +53,11 @@ impl HubEvents {
             from_cache: [[0; NODES]; NODES],
             invalidations: [0; NODES],
             written: [[0; NODES]; NODES],
-            answers: [[[0; SnoopAnswer::ALL.len()]; NODES]; Asks::ALL.len()],
+            answers: [[[0; SnoopAnswer::ALL.len()]; NODES]; RequestKind::ALL.len()],
         }
     }
 
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_events(&self) -> bool {
         self.requests > 0
     }
 
@@ -73,19 +73,19 @@ impl HubEvents {
                     Supplier::Memory(home) => self.from_memory[port][home.index()] += 1,
                     Supplier::Cache(owner) => self.from_cache[port][owner.index()] += 1,
                 }
-                self.answered(if to_own { Asks::Own } else { Asks::Share }, &answers);
+                self.answered(if to_own { RequestKind::Own } else { RequestKind::Share }, &answers);
             }
             NodeRequest::Invalidate { answers } => {
                 self.invalidations[port] += 1;
-                self.answered(Asks::Invalidate, &answers);
+                self.answered(RequestKind::Invalidate, &answers);
             }
             NodeRequest::WriteBack { home } => self.written[port][home.index()] += 1,
         }
     }
 
     #[inline(always)]
-    fn answered(&mut self, asks: Asks, answers: &Answers) {
-        for (counts, answer) in self.answers[asks as usize].iter_mut().zip(answers) {
+    fn answered(&mut self, kind: RequestKind, answers: &Answers) {
+        for (counts, answer) in self.answers[kind as usize].iter_mut().zip(answers) {
             if let Some(answer) = answer {
                 counts[*answer as usize] += 1;
             }
@@ -93,7 +93,7 @@ impl HubEvents {
     }
 
     /// Moves the events to the hub's counters.
-    pub(super) fn tell(&mut self, hub: &mut HubChip) {
+    pub(super) fn flush_to_counters(&mut self, hub: &mut HubChip) {
         let counts = std::mem::replace(self, Self::new()).counts();
         for (port, counts) in Node::ALL.iter().zip(&counts.lpu) {
             for (event, count) in LpuEvent::ALL.iter().zip(counts) {
@@ -112,17 +112,17 @@ impl HubEvents {
         counts.asu(AsuEvent::Wakeup, self.met);
         for port in Node::ALL.iter().copied() {
             for other in Node::ALL.iter().copied() {
-                counts.memory_gave(port, other, self.from_memory[port.index()][other.index()]);
-                counts.cache_gave(port, other, self.from_cache[port.index()][other.index()]);
+                counts.add_from_memory(port, other, self.from_memory[port.index()][other.index()]);
+                counts.add_from_cache(port, other, self.from_cache[port.index()][other.index()]);
                 counts.written(port, other, self.written[port.index()][other.index()]);
             }
             counts.lpu(port, LpuEvent::NoDataReply, self.invalidations[port.index()]);
-            counts.asks(port, self.invalidations[port.index()]);
+            counts.add_requests(port, self.invalidations[port.index()]);
         }
-        for asks in Asks::ALL {
-            for (node, by_answer) in Node::ALL.iter().zip(&self.answers[asks as usize]) {
+        for kind in RequestKind::ALL {
+            for (node, by_answer) in Node::ALL.iter().zip(&self.answers[kind as usize]) {
                 for (answer, times) in SnoopAnswer::ALL.into_iter().zip(by_answer) {
-                    counts.answered(*node, asks, answer, *times);
+                    counts.answered(*node, kind, answer, *times);
                 }
             }
         }
@@ -139,21 +139,21 @@ struct Counts {
 
 impl Counts {
     /// Counts lines that a node read from memory.
-    fn memory_gave(&mut self, port: Node, home: Node, times: u64) {
+    fn add_from_memory(&mut self, port: Node, home: Node, times: u64) {
         self.lpu(port, LpuEvent::CacheMiss, times);
         match home == port {
             true => self.lpu(port, LpuEvent::NoDataReply, times),
             false => self.lpu(port, by_way_of(MEMORY, port, home), times),
         }
-        self.asks(port, times);
+        self.add_requests(port, times);
     }
 
     /// Counts lines that a node read from another node's cache.
-    fn cache_gave(&mut self, port: Node, owner: Node, times: u64) {
+    fn add_from_cache(&mut self, port: Node, owner: Node, times: u64) {
         if owner != port {
             self.lpu(port, LpuEvent::CacheHit, times);
             self.lpu(port, by_way_of(CACHE_TO_CACHE, port, owner), times);
-            self.asks(port, times);
+            self.add_requests(port, times);
         }
     }
 
@@ -167,17 +167,17 @@ impl Counts {
     }
 
     /// Counts a node's requests to the other nodes.
-    fn asks(&mut self, port: Node, times: u64) {
+    fn add_requests(&mut self, port: Node, times: u64) {
         self.lpu(port, LpuEvent::ReadOrInvalidate, times);
         self.lpu(port, LpuEvent::RepliesSent, times);
     }
 
     /// Counts other nodes' requests that the hub passed on to a node, and that node's answers.
-    fn answered(&mut self, node: Node, asks: Asks, answer: SnoopAnswer, times: u64) {
-        let egress = match asks {
-            Asks::Share => LpuEvent::ReadToShareEgress,
-            Asks::Own => LpuEvent::ReadToOwnEgress,
-            Asks::Invalidate => LpuEvent::InvalidateEgress,
+    fn answered(&mut self, node: Node, kind: RequestKind, answer: SnoopAnswer, times: u64) {
+        let egress = match kind {
+            RequestKind::Share => LpuEvent::ReadToShareEgress,
+            RequestKind::Own => LpuEvent::ReadToOwnEgress,
+            RequestKind::Invalidate => LpuEvent::InvalidateEgress,
         };
         let found = match answer {
             SnoopAnswer::Modified => LpuEvent::HitModified,

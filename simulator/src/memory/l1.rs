@@ -18,9 +18,9 @@ pub trait Sets: Clone + Debug {
 
 /// Sets whose number and size are known at compile time.
 #[derive(Clone, Debug)]
-pub struct Fixed<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
+pub struct FixedSets<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
 
-impl<const SETS: usize, const WAYS: usize> Sets for Fixed<SETS, WAYS> {
+impl<const SETS: usize, const WAYS: usize> Sets for FixedSets<SETS, WAYS> {
     type Set = [u32; WAYS];
 
     fn new(_: &CacheShape) -> Self {
@@ -35,12 +35,12 @@ impl<const SETS: usize, const WAYS: usize> Sets for Fixed<SETS, WAYS> {
 
 /// Sets whose number and size are known only at run time.
 #[derive(Clone, Debug)]
-pub struct Sized {
+pub struct AnySets {
     shape: CacheShape,
     tags: Box<[u32]>,
 }
 
-impl Sets for Sized {
+impl Sets for AnySets {
     type Set = [u32];
 
     fn new(shape: &CacheShape) -> Self {
@@ -49,7 +49,7 @@ impl Sets for Sized {
 
     #[inline(always)]
     fn set(&mut self, line: u64) -> (&mut Self::Set, u32) {
-        let (set, tag) = self.shape.place(line);
+        let (set, tag) = self.shape.set_and_tag(line);
         let ways = self.shape.ways;
         (&mut self.tags[set * ways..][..ways], tag)
     }
@@ -158,7 +158,7 @@ mod tests {
         cache
     }
 
-    fn the_least_recently_used_line_goes<S: Sets>() {
+    fn the_least_recently_used_line_is_replaced<S: Sets>() {
         let mut cache = full::<S>();
         assert!(cache.touch(0));
         assert!(cache.touch(8));
@@ -190,15 +190,15 @@ mod tests {
 
     #[test]
     fn constant_sets() {
-        the_least_recently_used_line_goes::<Fixed<4, 4>>();
-        a_removed_line_leaves_room::<Fixed<4, 4>>();
-        sets_do_not_meet::<Fixed<4, 4>>();
+        the_least_recently_used_line_is_replaced::<FixedSets<4, 4>>();
+        a_removed_line_leaves_room::<FixedSets<4, 4>>();
+        sets_do_not_meet::<FixedSets<4, 4>>();
     }
 
     #[test]
     fn sets_of_any_shape() {
-        the_least_recently_used_line_goes::<Sized>();
-        a_removed_line_leaves_room::<Sized>();
-        sets_do_not_meet::<Sized>();
+        the_least_recently_used_line_is_replaced::<AnySets>();
+        a_removed_line_leaves_room::<AnySets>();
+        sets_do_not_meet::<AnySets>();
     }
 }

@@ -6,7 +6,7 @@ use super::config::CacheShape;
 use super::figures::Variant;
 use super::geometry::L2Line;
 use super::marks::{self, Marks, mark};
-use super::order::{MOST_WAYS, Order};
+use super::order::{MAX_WAYS, Order};
 
 /// The MOESI state of a line in an L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +36,17 @@ pub(super) struct L2Slot(usize);
 impl L2Slot {
     #[inline]
     fn new(set: usize, way: usize) -> Self {
-        Self(set * MOST_WAYS + way)
+        Self(set * MAX_WAYS + way)
     }
 
     #[inline]
     fn set(self) -> usize {
-        self.0 / MOST_WAYS
+        self.0 / MAX_WAYS
     }
 
     #[inline]
     fn way(self) -> usize {
-        self.0 % MOST_WAYS
+        self.0 % MAX_WAYS
     }
 }
 
@@ -81,10 +81,10 @@ struct Set {
     /// The way that was filled last.
     filled: u8,
     /// The states of the ways. A smaller cache leaves its unused ways free.
-    states: [LineState; MOST_WAYS],
-    tags: [u32; MOST_WAYS],
+    states: [LineState; MAX_WAYS],
+    tags: [u32; MAX_WAYS],
     /// The L1 copies of each line; see [`super::copies`].
-    copies: [u64; MOST_WAYS],
+    copies: [u64; MAX_WAYS],
 }
 
 impl Set {
@@ -113,9 +113,9 @@ impl<V: Variant> L2Caches<V> {
             order: Order::new(shape.ways),
             arrives: 0,
             filled: 0,
-            states: [LineState::Shared; MOST_WAYS],
-            tags: [FREE; MOST_WAYS],
-            copies: [0; MOST_WAYS],
+            states: [LineState::Shared; MAX_WAYS],
+            tags: [FREE; MAX_WAYS],
+            copies: [0; MAX_WAYS],
         };
         let sets = vec![set; nodes * shape.sets()];
         Self { variant, sets, marks: vec![Marks::new(); shape.sets()] }
@@ -135,14 +135,14 @@ impl<V: Variant> L2Caches<V> {
     /// Returns `false` if no node has a line. If the result is `true`, a node usually has the line, but not always.
     #[inline(always)]
     pub(super) fn may_have(&self, line: L2Line) -> bool {
-        let (set, tag) = self.shape().place(line.0);
+        let (set, tag) = self.shape().set_and_tag(line.0);
         self.marks[set].any(mark(tag))
     }
 
     /// Returns a line's slot in a node's cache.
     #[inline(always)]
     pub(super) fn find(&self, node: Node, line: L2Line) -> Option<L2Slot> {
-        let (set, tag) = self.shape().place(line.0);
+        let (set, tag) = self.shape().set_and_tag(line.0);
         let index = self.index(node, set);
         let tags = &self.sets[index].tags;
         let way = self.marks[set].find(node.index(), mark(tag), |way| tags[way] == tag)?;
@@ -153,7 +153,7 @@ impl<V: Variant> L2Caches<V> {
     /// or none if `copy` is 0.
     #[inline(always)]
     pub(super) fn hit(&mut self, node: Node, line: L2Line, copy: u64) -> Option<Hit> {
-        let (set, tag) = self.shape().place(line.0);
+        let (set, tag) = self.shape().set_and_tag(line.0);
         let index = self.index(node, set);
         let Set { tags, order, .. } = &mut self.sets[index];
         let mut way = order.latest();
@@ -174,8 +174,8 @@ impl<V: Variant> L2Caches<V> {
     /// Returns the time at which a line arrives, if the line is modified, is the most recently used one of its set, and has none of
     /// the L1 copies in `copies`. Otherwise returns `None`. Unlike [`hit`](Self::hit), changes nothing.
     #[inline(always)]
-    pub(super) fn own(&self, node: Node, line: L2Line, copies: u64) -> Option<u64> {
-        let (set, tag) = self.shape().place(line.0);
+    pub(super) fn modified_arrival(&self, node: Node, line: L2Line, copies: u64) -> Option<u64> {
+        let (set, tag) = self.shape().set_and_tag(line.0);
         let set = &self.sets[self.index(node, set)];
         let way = set.order.latest();
         let is_own = set.tags[way] == tag
@@ -212,7 +212,7 @@ impl<V: Variant> L2Caches<V> {
         arrives: u64,
     ) -> Option<Victim> {
         let shape = *self.shape();
-        let (number, tag) = shape.place(line.0);
+        let (number, tag) = shape.set_and_tag(line.0);
         let index = self.index(node, number);
         let set = &mut self.sets[index];
         let way = set.order.reuse(shape.ways);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_line_goes() {
+    fn the_least_recently_used_line_is_replaced() {
         let mut cache = L2Caches::new(T2Plus, 2);
         for n in 0..16 {
             let victim = cache.fill(NODE, line(n), LineState::Exclusive, n, 0);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_taken_leaves_room() {
+    fn a_removed_line_leaves_room() {
         let mut cache = L2Caches::new(T2Plus, 2);
         for n in 0..16 {
             cache.fill(NODE, line(n), LineState::Owned, 2, 0);

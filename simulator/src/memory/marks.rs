@@ -2,14 +2,14 @@
 
 use guest_abi::Node;
 
-use super::order::MOST_WAYS;
+use super::order::MAX_WAYS;
 
 /// The *marks* of a set: one byte for each way of the set in the L2 caches of all nodes. The mark of a way that holds a line is the
 /// low byte of the line's tag, or 1 if that byte is 0; an empty way has the mark 0. A search for a line looks only at the tags whose marks match, and so skips most other ways. A set's
 /// marks are in one line of the host's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub(super) struct Marks([[u8; MOST_WAYS]; Node::ALL.len()]);
+pub(super) struct Marks([[u8; MAX_WAYS]; Node::ALL.len()]);
 
 /// The mark of a way without a line.
 pub(super) const FREE: u8 = 0;
@@ -28,7 +28,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 impl Marks {
     /// Returns the marks of free ways.
     pub(super) const fn new() -> Self {
-        Self([[FREE; MOST_WAYS]; Node::ALL.len()])
+        Self([[FREE; MAX_WAYS]; Node::ALL.len()])
     }
 
     /// Returns `true` if a way of any node has this mark.
@@ -83,20 +83,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_a_list(
-            changes in prop::collection::vec((0..MOST_WAYS, 0..4_usize), 0..40),
+        fn matches_a_list(
+            changes in prop::collection::vec((0..MAX_WAYS, 0..4_usize), 0..40),
             number in 0..4_usize,
             right in any::<u16>(),
         ) {
             // These bytes differ in the bits that the subtraction's borrows reach.
             let all = [0, 1, 0x80, 0x81];
-            let (mut marks, mut list) = (Marks::new(), [FREE; MOST_WAYS]);
+            let (mut marks, mut list) = (Marks::new(), [FREE; MAX_WAYS]);
             for (way, number) in changes {
                 marks.set(2, way, all[number]);
                 list[way] = all[number];
             }
             let is_it = |way: usize| list[way] == all[number] && right >> way & 1 == 1;
-            let way = (0..MOST_WAYS).find(|way| is_it(*way));
+            let way = (0..MAX_WAYS).find(|way| is_it(*way));
             prop_assert_eq!(marks.find(2, all[number], is_it), way);
             prop_assert_eq!(marks.any(all[number]), number == 0 || list.contains(&all[number]));
         }

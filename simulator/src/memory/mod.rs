@@ -85,9 +85,9 @@ mod watch;
 mod wires;
 mod work;
 
-pub(crate) use ahead::{CoreAhead, Lane, MOST_AT_ONCE, MOST_MORE};
+pub(crate) use ahead::{CoreAhead, Lane, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
 pub use channel::BUFFER_LINES;
-pub use config::{Cache, Config, Impossible, Setting};
+pub use config::{Cache, Config, InvalidConfig, Setting};
 pub use figures::{Figures, T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;

@@ -44,7 +44,7 @@ pub(crate) struct OtherMoves {
 
 /// The maximum number of lines whose moves are kept individually. If more lines move, only the sum of the moves is kept for the
 /// half that moved least.
-const MOST: usize = 1 << 19;
+const MAX_LINES: usize = 1 << 19;
 
 /// The number of words in [`MovedLines::bits`]. Together, they have one bit for each of the 2^20 lines in 64 MB of memory.
 const WORDS: usize = 1 << 14;
@@ -107,7 +107,7 @@ impl MovedLines {
 
     /// Adds the transfers and invalidations of a completed request for the line. Returns `true` if the line has moved for the first
     /// time.
-    pub(super) fn note(&mut self, line: L2Line, request: &NodeRequest) -> bool {
+    pub(super) fn record(&mut self, line: L2Line, request: &NodeRequest) -> bool {
         let lost = |answers: &[Option<SnoopAnswer>]| {
             let answers = answers.iter().flatten();
             answers.filter(|answer| answer.has()).count() as u64
@@ -128,8 +128,8 @@ impl MovedLines {
             moves.invalidations += invalidations;
             let bits = u64::from(u64::BITS);
             self.bits[(line.0 / bits) as usize % WORDS] |= 1 << (line.0 % bits);
-            if self.lines.len() > MOST {
-                self.forget();
+            if self.lines.len() > MAX_LINES {
+                self.drop_rare_lines();
             }
         }
         is_first
@@ -137,10 +137,10 @@ impl MovedLines {
 
     /// Keeps the moves of the half of the lines that moved most, and adds the moves of the other half to `others`.
     #[cold]
-    fn forget(&mut self) {
+    fn drop_rare_lines(&mut self) {
         let mut lines = self.lines.take();
         lines.sort_unstable_by_key(|(line, moves)| (Reverse(moves.all()), *line));
-        for (_, moves) in lines.split_off(MOST / 2) {
+        for (_, moves) in lines.split_off(MAX_LINES / 2) {
             self.others.lines += 1;
             self.others.moves.transfers += moves.transfers;
             self.others.moves.invalidations += moves.invalidations;
@@ -160,12 +160,12 @@ mod tests {
         let invalidate =
             || NodeRequest::Invalidate { answers: [Some(SnoopAnswer::Shared), None, None, None] };
         let mut moved = MovedLines::default();
-        let all = MOST as u64 + 1;
+        let all = MAX_LINES as u64 + 1;
         for line in (0..all).chain(0..1000) {
-            moved.note(L2Line(line), &invalidate());
+            moved.record(L2Line(line), &invalidate());
         }
         assert_eq!(moved.get(999), Some(Moves { transfers: 0, invalidations: 2 }));
-        assert_eq!(moved.len(), MOST / 2);
+        assert_eq!(moved.len(), MAX_LINES / 2);
         let kept: u64 = moved.iter().map(|(_, moves)| moves.all()).sum();
         assert_eq!(moved.len() + moved.others().lines, all as usize);
         assert_eq!(kept + moved.others().moves.all(), all + 1000);

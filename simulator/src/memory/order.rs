@@ -3,14 +3,14 @@
 pub(super) struct Order(u64);
 
 /// The maximum number of ways in a set.
-pub(super) const MOST_WAYS: usize = 16;
+pub(super) const MAX_WAYS: usize = 16;
 
 const ONES: u64 = 0x1111_1111_1111_1111;
 
 impl Order {
     /// Returns the initial order, in which way 0 is filled first.
     pub(super) const fn new(ways: usize) -> Self {
-        Self(0x0123_4567_89ab_cdef >> (4 * (MOST_WAYS - ways)))
+        Self(0x0123_4567_89ab_cdef >> (4 * (MAX_WAYS - ways)))
     }
 
     /// Returns the way that was used last.
@@ -22,7 +22,7 @@ impl Order {
     /// Returns the way that will be replaced next in a set of `ways` ways.
     #[inline(always)]
     fn oldest(self, ways: usize) -> usize {
-        (self.0 >> (4 * ways - 4)) as usize % MOST_WAYS
+        (self.0 >> (4 * ways - 4)) as usize % MAX_WAYS
     }
 
     /// Makes the least recently used way the most recently used one, and returns it. The set has `ways` ways.
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn digits(order: Order) -> Vec<usize> {
-        (0..MOST_WAYS).map(|n| (order.0 >> (4 * n) & 0xf) as usize).collect()
+        (0..MAX_WAYS).map(|n| (order.0 >> (4 * n) & 0xf) as usize).collect()
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_a_list(
+        fn matches_a_list(
             ways in 1..=16_usize,
             moves in prop::collection::vec((0..16_usize, 0..3), 0..100),
         ) {

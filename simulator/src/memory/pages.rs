@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(super) const PAGE_SHIFT: u32 = 13;
 
 /// The size of sun4v's largest page: 256 MB.
-const LARGEST: u64 = 256 << 20;
+const MAX_PAGE_BYTES: u64 = 256 << 20;
 
 /// The rule that places programs' pages on nodes. Programs do not share pages.
 ///
@@ -42,7 +42,7 @@ impl PageSize {
     /// Returns a page size of this number of bytes; `None` if pages cannot have this size.
     #[must_use]
     pub fn new(bytes: u64) -> Option<Self> {
-        let fits = bytes.is_power_of_two() && (1 << PAGE_SHIFT..=LARGEST).contains(&bytes);
+        let fits = bytes.is_power_of_two() && (1 << PAGE_SHIFT..=MAX_PAGE_BYTES).contains(&bytes);
         fits.then(|| Self { shift: bytes.trailing_zeros() })
     }
 
@@ -109,27 +109,27 @@ pub(super) struct Touched {
     blocks: Vec<Option<Box<Block>>>,
 }
 
-type Block = [Option<Node>; PAGES_OF_BLOCK];
+type Block = [Option<Node>; PAGES_PER_BLOCK];
 
-const PAGES_OF_BLOCK: usize = 4096;
+const PAGES_PER_BLOCK: usize = 4096;
 
 impl Touched {
     /// Returns the node of a page; `None` if the page has not been touched.
     #[inline]
     pub(super) fn get(&self, page: u64) -> Option<Node> {
-        let block = self.blocks.get(page as usize / PAGES_OF_BLOCK)?.as_ref()?;
-        block[page as usize % PAGES_OF_BLOCK]
+        let block = self.blocks.get(page as usize / PAGES_PER_BLOCK)?.as_ref()?;
+        block[page as usize % PAGES_PER_BLOCK]
     }
 
     /// Puts a page on a node, unless the page has been touched before.
     #[inline]
     pub(super) fn touch(&mut self, page: u64, node: Node) {
-        let number = page as usize / PAGES_OF_BLOCK;
+        let number = page as usize / PAGES_PER_BLOCK;
         if number >= self.blocks.len() {
             self.blocks.resize(number + 1, None);
         }
-        let block = self.blocks[number].get_or_insert_with(|| Box::new([None; PAGES_OF_BLOCK]));
-        block[page as usize % PAGES_OF_BLOCK].get_or_insert(node);
+        let block = self.blocks[number].get_or_insert_with(|| Box::new([None; PAGES_PER_BLOCK]));
+        block[page as usize % PAGES_PER_BLOCK].get_or_insert(node);
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_said() {
+    fn valid_texts_read_back() {
         for (text, pages) in [
             ("hardware", Pages::Hardware),
             ("first-touch", Pages::FirstTouch),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn invalid_texts_are_rejected() {
         for text in ["", "first", "node", "interleave", "hardware:1", "page:8K"] {
             assert_eq!(text.parse::<Pages>(), Err(ParsePagesError::Unknown(text.to_owned())));
         }

@@ -107,7 +107,7 @@ mod tests {
         /// A plane has the same results as a single list of all requests. A request for line 0, 8 or 16 waits only for requests for
         /// the same line.
         #[test]
-        fn as_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
+        fn matches_a_list_of_requests(requests in prop::collection::vec((0..3_u64, 0..20_u64, 0..40_u64, 1..60_u64), 1..80)) {
             let mut plane = Plane::default();
             let mut all: Vec<(u64, std::ops::Range<u64>)> = Vec::new();
             let mut time = 0;

@@ -2,11 +2,11 @@
 
 /// The number of busy spans that a queue remembers. A few are enough, because requests arrive almost in chronological order, and
 /// adjacent spans are merged.
-const SPANS: usize = 17;
+const MAX_SPANS: usize = 17;
 
 /// The size of the ring. It is a power of two, so that finding an index takes one step.
 const SLOTS: usize = 32;
-const _: () = assert!(SPANS < SLOTS);
+const _: () = assert!(MAX_SPANS < SLOTS);
 
 /// A span of time in cycles, `begins..ends`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ struct Span {
 /// that arrive in chronological order are served in that order, and no request waits for one that comes later in time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// A ring of busy spans in chronological order, with gaps between them. The last [`SPANS`] entries are the spans that the queue
+    /// A ring of busy spans in chronological order, with gaps between them. The last [`MAX_SPANS`] entries are the spans that the queue
     /// remembers; the earliest of them are empty if there have been fewer spans. The entry before them is the latest forgotten
     /// span, and no request is served before the end of that span.
     spans: [Span; SLOTS],
@@ -48,10 +48,10 @@ impl Queue {
     /// Serves a request that arrives before the latest span.
     #[inline(never)]
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
-        let mut begins = now.max(self.at(SPANS).ends);
+        let mut begins = now.max(self.at(MAX_SPANS).ends);
         // The number of spans after the request. If there is no room before a span, the request moves behind it.
         let mut later = 1;
-        while later < SPANS && self.at(later).ends > begins {
+        while later < MAX_SPANS && self.at(later).ends > begins {
             later += 1;
         }
         while later > 1 && self.at(later - 1).begins < begins + cycles {
@@ -64,7 +64,8 @@ impl Queue {
             latest.ends += cycles;
             return latest.ends;
         }
-        let previous = Some(*self.at(later)).filter(|span| later < SPANS && span.ends == begins);
+        let previous =
+            Some(*self.at(later)).filter(|span| later < MAX_SPANS && span.ends == begins);
         let next = self.at(later - 1);
         match (previous, next.begins == ends) {
             (Some(previous), true) => {
@@ -78,7 +79,7 @@ impl Queue {
         ends
     }
 
-    /// Returns the span that is followed by `later` spans. If `later` is 0, returns the latest span. If `later` is [`SPANS`],
+    /// Returns the span that is followed by `later` spans. If `later` is 0, returns the latest span. If `later` is [`MAX_SPANS`],
     /// returns the latest forgotten span.
     #[inline(always)]
     fn at(&mut self, later: usize) -> &mut Span {
@@ -96,13 +97,13 @@ impl Queue {
 
     /// Removes the span that is followed by `later` spans. An empty span becomes the earliest span.
     fn remove(&mut self, later: usize) {
-        let forgotten = self.at(SPANS).ends;
+        let forgotten = self.at(MAX_SPANS).ends;
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);
         }
         self.latest = self.latest.wrapping_sub(1);
         let empty = Span { begins: forgotten, ends: forgotten };
-        (*self.at(SPANS - 1), *self.at(SPANS)) = (empty, empty);
+        (*self.at(MAX_SPANS - 1), *self.at(MAX_SPANS)) = (empty, empty);
     }
 }
 
@@ -130,14 +131,14 @@ mod tests {
         assert_eq!(queue.enter(105, 10), 200, "between them");
         assert_eq!(queue.enter(105, 10), 220, "after all");
         assert_eq!(queue.enter(0, 100), 100);
-        let mut before = (1..SPANS).map(|later| *queue.at(later));
+        let mut before = (1..MAX_SPANS).map(|later| *queue.at(later));
         assert!(before.all(|span| span.begins == span.ends), "there is no gap");
     }
 
     proptest! {
         /// A queue works like a set of all busy cycles, as long as it forgets no span that is needed.
         #[test]
-        fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
+        fn matches_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
             let mut queue = Queue::default();
             let mut busy = std::collections::BTreeSet::new();
             let mut time = 0;
@@ -153,7 +154,7 @@ mod tests {
 
         /// A queue works like a list of the last 17 spans, even if the requests are far apart.
         #[test]
-        fn as_a_list_of_spans(requests in prop::collection::vec((0..40_u64, 0..400_u64, 1..15_u64), 1..300)) {
+        fn matches_a_list_of_spans(requests in prop::collection::vec((0..40_u64, 0..400_u64, 1..15_u64), 1..300)) {
             let mut queue = Queue::default();
             let mut spans: Vec<(u64, u64)> = vec![(0, 0)];
             let (mut time, mut forgotten) = (0, 0);

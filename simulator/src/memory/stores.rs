@@ -1,12 +1,12 @@
 //! A strand's stores that are under way.
 
 /// The maximum number of a strand's stores under way.
-pub(super) const MOST_STORES: usize = 16;
+pub(super) const MAX_STORES: usize = 16;
 
 /// The completion times of the latest stores. Stores complete in program order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
-    done: [u64; MOST_STORES],
+    done: [u64; MAX_STORES],
     /// The index in `done` of the oldest store.
     oldest: usize,
     latest: u64,
@@ -15,7 +15,7 @@ pub(super) struct Stores {
 impl Stores {
     /// Returns the time from which the strand has room for another store.
     pub(super) fn room(&self) -> u64 {
-        self.done[self.oldest % MOST_STORES]
+        self.done[self.oldest % MAX_STORES]
     }
 
     /// Returns the time from which the strand has room for another store, if `others` stores that have not been added yet come
@@ -24,7 +24,7 @@ impl Stores {
     #[inline]
     pub(super) fn room_behind(&self, others: usize, most: u64) -> u64 {
         match others < most as usize {
-            true => self.done[(self.oldest + others) % most as usize % MOST_STORES],
+            true => self.done[(self.oldest + others) % most as usize % MAX_STORES],
             false => u64::MAX,
         }
     }
@@ -33,7 +33,7 @@ impl Stores {
     /// which this store and all earlier ones are done.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
-        self.done[self.oldest % MOST_STORES] = self.latest;
+        self.done[self.oldest % MAX_STORES] = self.latest;
         self.oldest = (self.oldest + 1) % most as usize;
         self.latest
     }

@@ -8,7 +8,7 @@ use platform::models::Devices;
 use super::ahead::{AheadLog, CoresAhead};
 use super::broken::{Map, mapped};
 use super::channel::Channel;
-use super::config::{Config, Impossible};
+use super::config::{Config, InvalidConfig};
 use super::figures::{Figures, T2Plus, Variant};
 use super::geometry::{Interleave, L2Line, NoMemory};
 use super::hub::HubEvents;
@@ -72,7 +72,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
     pub(super) ahead: CoresAhead,
-    /// The lines that have moved between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
+    /// The lines that have moved between nodes; `None` unless [`track_moves`](Self::track_moves) was called.
     pub(super) moves: Option<MovedLines>,
 }
 
@@ -127,19 +127,19 @@ impl<V: Variant> MemorySystem<V> {
     }
 
     /// Adds a strand's recorded events to its counters.
-    pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
+    pub(super) fn flush_to_counters(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
         let mut unit = devices.strand_unit(registers_of(strand));
-        self.strands[strand.index()].events.tell(idle, &mut unit);
+        self.strands[strand.index()].events.flush_to_counters(idle, &mut unit);
     }
 
     /// Starts to record which lines move between nodes.
-    pub(crate) fn note_moves(&mut self) {
+    pub(crate) fn track_moves(&mut self) {
         self.moves = Some(MovedLines::default());
     }
 
-    /// Returns the lines that have moved since [`note_moves`](Self::note_moves), in any order. A line's number is its physical
+    /// Returns the lines that have moved since [`track_moves`](Self::track_moves), in any order. A line's number is its physical
     /// address without the low [`LINE_SHIFT`](super::geometry::LINE_SHIFT) bits.
     pub(crate) fn moves(&self) -> impl Iterator<Item = (u64, Moves)> {
         self.moves.iter().flat_map(MovedLines::iter)
@@ -214,7 +214,7 @@ pub enum MemoryError {
     /// The configuration puts all pages on a node that has no memory.
     NoMemoryOnNode(#[from] NoMemoryOnNode),
     /// A setting is out of range, or some settings do not fit together.
-    Impossible(#[from] Impossible),
+    InvalidConfig(#[from] InvalidConfig),
 }
 
 /// Evaluates an expression for either variant of the memory system.
@@ -242,8 +242,8 @@ impl AnyMemory {
         })
     }
 
-    pub(crate) fn note_moves(&mut self) {
-        either!(self, memory => memory.note_moves());
+    pub(crate) fn track_moves(&mut self) {
+        either!(self, memory => memory.track_moves());
     }
 
     pub(crate) fn moves<M: FromIterator<(u64, Moves)>>(&self) -> M {

@@ -39,17 +39,17 @@ impl Watch for () {
 
 /// A strand's requests and waits that have not been reported to its [`Watch`] yet.
 #[derive(Debug, Default)]
-pub(super) struct Untold {
+pub(super) struct Unreported {
     /// Whether there is any request.
-    pub(super) any: bool,
+    pub(super) has_request: bool,
     pub(super) served: Served,
     /// The number of cycles that the strand waited.
     pub(super) cycles: u64,
 }
 
-impl Untold {
+impl Unreported {
     pub(super) fn served(&mut self, service: ServedBy) {
-        self.any = true;
+        self.has_request = true;
         let served = &mut self.served;
         *match service {
             ServedBy::Hit => &mut served.l2,

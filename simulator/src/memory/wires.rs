@@ -63,7 +63,7 @@ impl StrandEvents {
     }
 
     /// Subtracts an undone instruction from the counts.
-    pub(super) fn forget_instruction(&mut self, data: DataAccess, group: Group) {
+    pub(super) fn subtract_instruction(&mut self, data: DataAccess, group: Group) {
         self.instructions[data as usize][group as usize] -= 1;
     }
 
@@ -82,7 +82,7 @@ impl StrandEvents {
     }
 
     /// Moves the events to the strand's counters. `idle` is the core's total number of idle clocks since the start.
-    pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
+    pub(crate) fn flush_to_counters(&mut self, idle: u64, unit: &mut StrandUnit) {
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
                 let some = u32::try_from(*times).unwrap_or(u32::MAX);

@@ -11,14 +11,14 @@ use super::figures::{T2Plus, Variant};
 use super::quantum::{Executed, Quantum};
 use super::system::MemorySystem;
 use super::truth::{Stray, Truth};
-use super::watch::{Untold, Watch};
+use super::watch::{Unreported, Watch};
 use crate::recording::{Kind, Reference};
 
 /// The memory system while it executes references. Until the work ends, the devices must not be read, because their counters are
 /// out of date. Methods panic if the machine lacks the strand.
 ///
-/// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start
-/// and when [settings change](Self::settings_changed).
+/// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::update_counters). PERF_CONFIG is read at the start
+/// and when [settings change](Self::reload_perf_config).
 #[derive(Debug)]
 pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
@@ -73,10 +73,14 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Does the same as [`replay`](Self::replay), and tells `watch` what the references do.
-    pub(crate) fn watch(&mut self, quantum: &Quantum<'_>, watch: &mut impl Watch) -> Executed {
-        let mut untold = Untold::default();
+    pub(crate) fn replay_watched(
+        &mut self,
+        quantum: &Quantum<'_>,
+        watch: &mut impl Watch,
+    ) -> Executed {
+        let mut unreported = Unreported::default();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
-        access.untold = Some(&mut untold);
+        access.unreported = Some(&mut unreported);
         let executed = Self::execute(&mut access, quantum, watch);
         self.latest = access.turn;
         executed
@@ -122,7 +126,7 @@ impl<V: Variant> Work<'_, V> {
                     if reference.kind.is_fetch() {
                         watch.begins(reference.address);
                     }
-                    access.tell(&reference, watch);
+                    access.report(&reference, watch);
                 }
                 executed += 1;
                 loaded = reference.kind == Kind::Load;
@@ -152,7 +156,7 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Reads PERF_CONFIG again. Must be called after a write to L2 control registers.
-    pub fn settings_changed(&mut self) {
+    pub fn reload_perf_config(&mut self) {
         self.perf_config = perf_config(self.devices);
     }
 
@@ -162,9 +166,9 @@ impl<V: Variant> Work<'_, V> {
     /// # Errors
     /// Returns an error if an event happened at the wrong unit or strand. All counts are then unreliable.
     pub fn finish(mut self, now: u64) -> Result<(), Stray> {
-        self.pass(now);
+        self.advance_to(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
-            self.system.tell(strand, self.devices);
+            self.system.flush_to_counters(strand, self.devices);
         }
         self.check()
     }
@@ -176,9 +180,9 @@ impl<V: Variant> Work<'_, V> {
 
     /// Updates the devices' clocks, and the counters of one strand, all hubs and all channels. All instructions so far must have
     /// been issued before the time `now`.
-    pub fn tell(&mut self, strand: StrandId, now: u64) {
-        self.pass(now);
-        self.system.tell(strand, self.devices);
+    pub fn update_counters(&mut self, strand: StrandId, now: u64) {
+        self.advance_to(now);
+        self.system.flush_to_counters(strand, self.devices);
     }
 
     /// Returns the record of all events since the start.
@@ -186,19 +190,19 @@ impl<V: Variant> Work<'_, V> {
         &self.system.truth
     }
 
-    fn pass(&mut self, now: u64) {
+    fn advance_to(&mut self, now: u64) {
         let system = &mut *self.system;
         for (hub, events) in Hub::ALL.iter().zip(&mut system.hub_events) {
-            if events.any() {
+            if events.has_events() {
                 let hub = Hub::ALL[mapped(Map::HubRegisters, hub.index())];
-                events.tell(&mut self.devices.hub(hub));
+                events.flush_to_counters(&mut self.devices.hub(hub));
             }
         }
         for (node, channels) in Node::ALL.iter().zip(&mut system.dram.channels) {
             for (mcu, channel) in Mcu::ALL.iter().zip(channels) {
-                if channel.any() {
+                if channel.has_events() {
                     let mcu = Mcu::ALL[mapped(Map::ChannelRegisters, mcu.index())];
-                    channel.tell(&mut self.devices.memory_controller(*node, mcu));
+                    channel.flush_to_counters(&mut self.devices.memory_controller(*node, mcu));
                 }
             }
         }

@@ -120,7 +120,7 @@ const CLOCKS: [&str; 3] = ["%stick", "%tick", "ptimer"];
 
 /// A scenario that has not been checked against a machine and its guests.
 #[derive(Debug)]
-pub struct Unchecked {
+pub struct UncheckedScenario {
     text: TomlText,
     /// The guests in the scenario file; empty if another file describes the guests.
     pub guests: Vec<NamedGuest>,
@@ -156,13 +156,13 @@ impl Scenario {
     ///
     /// # Errors
     /// The file cannot be read, or is not a scenario.
-    pub fn read(path: &Path) -> Result<Unchecked, FileError> {
-        Unchecked::new(TomlText::read(path)?)
+    pub fn read(path: &Path) -> Result<UncheckedScenario, FileError> {
+        UncheckedScenario::new(TomlText::read(path)?)
     }
 }
 
 /// Parses the text of a [scenario file](Scenario::read).
-impl FromStr for Unchecked {
+impl FromStr for UncheckedScenario {
     type Err = FileError;
 
     fn from_str(text: &str) -> Result<Self, FileError> {
@@ -170,7 +170,7 @@ impl FromStr for Unchecked {
     }
 }
 
-impl Unchecked {
+impl UncheckedScenario {
     fn new(text: TomlText) -> Result<Self, FileError> {
         let file: File = text.parse()?;
         if file.step.is_empty() {
@@ -235,7 +235,7 @@ impl Checker<'_> {
     fn step(&self, entry: StepEntry, earlier: u64) -> Checked<(u64, Action)> {
         let at = *entry.at.get_ref();
         if at < earlier {
-            return self.wrong(
+            return self.error_at(
                 &entry.at,
                 format!("found {at} after {earlier}, expected steps in the order of time"),
             );
@@ -243,7 +243,7 @@ impl Checker<'_> {
         let action = entry.action.get_ref().as_str();
         let Some((_, wanted, other)) = ACTIONS.iter().find(|(name, ..)| *name == action) else {
             let names = ACTIONS.iter().map(|(name, ..)| *name);
-            return self.wrong(&entry.action, unknown("action", action, names));
+            return self.error_at(&entry.action, unknown("action", action, names));
         };
         let given = [
             ("guest", entry.guest.is_some()),
@@ -263,7 +263,7 @@ impl Checker<'_> {
                 let found = if is_given { "found" } else { "missing is" };
                 let list = [*wanted, *other].concat().join(", ");
                 return self
-                    .wrong(&entry.action, format!("{found} '{key}'; {action} takes {list}"));
+                    .error_at(&entry.action, format!("{found} '{key}'; {action} takes {list}"));
             }
         }
         let action = match action {
@@ -286,7 +286,7 @@ impl Checker<'_> {
         Ok((at, action))
     }
 
-    fn wrong<T, V>(&self, place: &Spanned<V>, problem: String) -> Checked<T> {
+    fn error_at<T, V>(&self, place: &Spanned<V>, problem: String) -> Checked<T> {
         Err((place.span().start, problem))
     }
 
@@ -335,8 +335,10 @@ impl Checker<'_> {
             _ => Err(unknown("clock", name, CLOCKS.into_iter())),
         })?;
         match strand {
-            Some(strand) if clock == Clock::Ptimer => self
-                .wrong(&strand, "found 'strand', but the ptimer belongs to no strand".to_owned()),
+            Some(strand) if clock == Clock::Ptimer => self.error_at(
+                &strand,
+                "found 'strand', but the ptimer belongs to no strand".to_owned(),
+            ),
             _ => Ok(clock),
         }
     }
@@ -346,18 +348,19 @@ impl Checker<'_> {
             (Some(ppm), None, None, None) => match Drift::new(*ppm.get_ref()) {
                 Some(drift) => Ok(Change::Drift(drift)),
                 None => {
-                    let most = Drift::MOST;
+                    let most = Drift::MAX_PPM;
                     let problem = format!("found {}, expected -{most} to {most}", ppm.get_ref());
-                    self.wrong(ppm, problem)
+                    self.error_at(ppm, problem)
                 }
             },
             (None, Some(stop), None, None) if *stop.get_ref() => Ok(Change::Stop),
             (None, Some(stop), None, None) => {
-                self.wrong(stop, "found false, expected true; drift ends a stop".to_owned())
+                self.error_at(stop, "found false, expected true; drift ends a stop".to_owned())
             }
             (None, None, Some(jump), None) => Ok(Change::Jump(*jump.get_ref())),
             (None, None, None, Some(lose)) => Ok(Change::Lose(*lose.get_ref())),
-            _ => self.wrong(&entry.action, "expected one of drift, stop, jump and lose".to_owned()),
+            _ => self
+                .error_at(&entry.action, "expected one of drift, stop, jump and lose".to_owned()),
         }
     }
 

@@ -11,13 +11,13 @@
 //!   to service.
 //! - A clock goes wrong immediately, and the hypervisor is not told. A step can change clocks only in an execution.
 //!
-//! [`Operator`] plays the steps on a machine that implements [`Operated`].
+//! [`Operator`] plays the steps on a machine that implements [`OperatedMachine`].
 
 mod file;
 mod player;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Action, Scenario, Step, Unchecked};
-pub(crate) use player::gains;
-pub use player::{Answer, Operated, Operator, Worked};
+pub use file::{Action, Scenario, Step, UncheckedScenario};
+pub(crate) use player::adds_right;
+pub use player::{Answer, OperatedMachine, Operator, OperatorProgress};

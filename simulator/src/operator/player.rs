@@ -20,7 +20,7 @@ use crate::run::{StepRun, UnitRun};
 pub type Answer = Result<Option<Seen>, Refusal>;
 
 /// A machine that an operator can change.
-pub trait Operated {
+pub trait OperatedMachine {
     #[allow(missing_docs, reason = "its name says it")]
     fn devices(&self) -> &Devices;
 
@@ -54,13 +54,13 @@ pub struct Operator {
     /// The guests' rights after the latest change.
     grants: Grants,
     dead: StrandSet,
-    current: Option<Current>,
-    made: Vec<StepRun>,
+    current: Option<CurrentStep>,
+    completed: Vec<StepRun>,
 }
 
 /// The step that is waiting for the hypervisor.
 #[derive(Debug)]
-struct Current {
+struct CurrentStep {
     step: Step,
     run: StepRun,
     request: Request,
@@ -70,20 +70,20 @@ struct Current {
 
 /// What a call to [`Operator::work`] has done.
 #[derive(Debug)]
-pub enum Worked<'a> {
+pub enum OperatorProgress<'a> {
     /// There is nothing to do now: no step is due, or the hypervisor has not answered.
     Nothing,
     /// The operator has given a request to the hypervisor.
-    Asked,
+    Requested,
     /// A step with this action has ended with this result.
-    Made(Action, &'a mut StepRun),
+    Completed(Action, &'a mut StepRun),
 }
 
 /// The number of references or instructions between two checks for the hypervisor's answer.
-const SOON: u64 = 10_000;
+const ANSWER_CHECK_INTERVAL: u64 = 10_000;
 
 /// The maximum number of retries of a request to a busy unit. In a replay, these retries take longer than the slowest access.
-const RETRIES: usize = 10_000;
+const MAX_RETRIES: usize = 10_000;
 
 impl Operator {
     /// Returns an operator that has not played any step. The guests have the rights of their configuration.
@@ -101,7 +101,7 @@ impl Operator {
             grants,
             dead: StrandSet::EMPTY,
             current: None,
-            made: Vec::new(),
+            completed: Vec::new(),
         }
     }
 
@@ -113,12 +113,12 @@ impl Operator {
 
     /// Returns the results of the completed steps.
     #[must_use]
-    pub fn made(&self) -> &[StepRun] {
-        &self.made
+    pub fn completed(&self) -> &[StepRun] {
+        &self.completed
     }
 
     /// Returns the steps that have not completed.
-    pub fn left(&self) -> impl Iterator<Item = &Step> {
+    pub fn remaining(&self) -> impl Iterator<Item = &Step> {
         let current = self.current.iter().map(|current| &current.step);
         current.chain(&self.steps)
     }
@@ -132,9 +132,9 @@ impl Operator {
     /// Returns how many references or instructions may be executed before the next call to [`work`](Self::work). `now` is the number
     /// executed so far.
     #[must_use]
-    pub fn patience(&self, now: u64) -> u64 {
+    pub fn until_next_work(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
-            (Some(_), _) => SOON,
+            (Some(_), _) => ANSWER_CHECK_INTERVAL,
             (None, Some(step)) => step.at.saturating_sub(now).max(1),
             (None, None) => u64::MAX,
         }
@@ -142,16 +142,16 @@ impl Operator {
 
     /// Takes an answer from the hypervisor, or begins the next step that is due. `now` is the number of references or instructions so far.
     /// The caller calls this function again until there is nothing to do.
-    pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
+    pub fn work(&mut self, machine: &mut impl OperatedMachine, now: u64) -> OperatorProgress<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
                 self.current = Some(current);
-                return Worked::Nothing;
+                return OperatorProgress::Nothing;
             };
             (current.step.action, self.answered(current, answer))
         } else {
             let Some(step) = self.steps.front().copied().filter(|step| step.at <= now) else {
-                return Worked::Nothing;
+                return OperatorProgress::Nothing;
             };
             self.steps.pop_front();
             (step.action, self.begin(machine, step))
@@ -161,15 +161,19 @@ impl Operator {
             ControlFlow::Break(made) => Some(made),
         };
         let Some(made) = made else {
-            return Worked::Asked;
+            return OperatorProgress::Requested;
         };
-        self.made.push(made);
-        let last = self.made.len() - 1;
-        Worked::Made(action, &mut self.made[last])
+        self.completed.push(made);
+        let last = self.completed.len() - 1;
+        OperatorProgress::Completed(action, &mut self.completed[last])
     }
 
     /// Begins a step. Returns the step's first request. If the step makes no request, returns the step's result.
-    fn begin(&mut self, machine: &mut impl Operated, step: Step) -> ControlFlow<StepRun, Current> {
+    fn begin(
+        &mut self,
+        machine: &mut impl OperatedMachine,
+        step: Step,
+    ) -> ControlFlow<StepRun, CurrentStep> {
         let Step { at, line, action } = step;
         let action = action.describe(|guest| self.guests[guest.index()].name.clone());
         let mut run = StepRun { at, line, action, ..StepRun::default() };
@@ -207,11 +211,15 @@ impl Operator {
                 Request::Died(strand)
             }
         };
-        ControlFlow::Continue(Current { step, run, request, retries: 0, pending: None })
+        ControlFlow::Continue(CurrentStep { step, run, request, retries: 0, pending: None })
     }
 
     /// Continues a step after an answer. Returns the step's next request, or the step's result.
-    fn answered(&mut self, mut current: Current, answer: Answer) -> ControlFlow<StepRun, Current> {
+    fn answered(
+        &mut self,
+        mut current: CurrentStep,
+        answer: Answer,
+    ) -> ControlFlow<StepRun, CurrentStep> {
         use AccessError::Busy;
         use Refusal::Change;
 
@@ -219,7 +227,7 @@ impl Operator {
         current.request = match (answer, current.request) {
             // Scrubbing a hub takes several accesses, and guests may use the hub in the meantime.
             (Err(Change(ChangeError::Busy | ChangeError::NotClean(_, Busy))), request)
-                if current.retries < RETRIES =>
+                if current.retries < MAX_RETRIES =>
             {
                 current.retries += 1;
                 request
@@ -254,7 +262,7 @@ impl Operator {
     /// Returns the dead strands of the guests from which the request takes a right, or which the request resets.
     fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
-            Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
+            Request::Reconfigure(grants) => adds_right(grants.get(id), self.grants.get(id)),
             Request::Reset(guest) => *guest == id,
             _ => false,
         };
@@ -267,7 +275,11 @@ impl Operator {
     }
 
     /// Makes the current request. If no strand is alive, or if the hypervisor cannot take the request, returns the step's result.
-    fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
+    fn ask(
+        &mut self,
+        machine: &mut impl OperatedMachine,
+        mut current: CurrentStep,
+    ) -> Option<StepRun> {
         // Strand 0 is always included, because it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
         let mut alive = StrandId::new(0)
@@ -296,6 +308,6 @@ impl Operator {
 }
 
 /// Returns whether a change to a guest's grant adds a right.
-pub(crate) fn gains(before: Grant, after: Grant) -> bool {
+pub(crate) fn adds_right(before: Grant, after: Grant) -> bool {
     after.global && !before.global || after.strand > before.strand
 }

@@ -8,7 +8,9 @@ use perfctr_service::{ChangeError, Grants, Unit, UnitState};
 use platform::models::Devices;
 use platform::{AccessError, Machine, Model};
 
-use super::{Action, Answer, Operated, Operator, Scenario, Unchecked, Worked};
+use super::{
+    Action, Answer, OperatedMachine, Operator, OperatorProgress, Scenario, UncheckedScenario,
+};
 use crate::machine::clocks::{Change, Clock, Drift};
 use crate::machine::guests;
 use crate::run::StepRun;
@@ -20,7 +22,7 @@ struct Busy {
     asked: Vec<(StrandId, Request)>,
 }
 
-impl Operated for Busy {
+impl OperatedMachine for Busy {
     fn devices(&self) -> &Devices {
         &self.devices
     }
@@ -61,8 +63,8 @@ fn play(steps: &str, refuses: usize) -> (Vec<StepRun>, Vec<(StrandId, Request)>)
     let scenario = scenario.check(machine, &guests, &[]).unwrap();
     let mut busy = Busy { devices: Box::new(Devices::new(machine)), refuses, asked: Vec::new() };
     let mut operator = Operator::new(scenario, &guests);
-    while !matches!(operator.work(&mut busy, u64::MAX), Worked::Nothing) {}
-    (operator.made().to_vec(), busy.asked)
+    while !matches!(operator.work(&mut busy, u64::MAX), OperatorProgress::Nothing) {}
+    (operator.completed().to_vec(), busy.asked)
 }
 
 #[test]
@@ -103,7 +105,7 @@ fn without_a_strand_a_step_is_rejected() {
 fn clock(keys: &str) -> Result<Action, String> {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     let step = format!("[[step]]\nat = 1\ndo = \"clock\"\n{keys}\n");
-    let unchecked: Unchecked =
+    let unchecked: UncheckedScenario =
         step.parse().map_err(|error: guests::FileError| error.to_string())?;
     let checked = unchecked.check(machine, &guests::default(machine), &[]);
     checked.map(|scenario| scenario.steps[0].action).map_err(|error| error.to_string())

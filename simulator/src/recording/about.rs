@@ -3,7 +3,7 @@ use refs::{Mapping, Process};
 
 /// What is known about a recording before its threads are read.
 #[derive(Default)]
-pub(super) struct About {
+pub(super) struct RecordingInfo {
     pub(super) name: String,
     pub(super) threads: usize,
     /// The number of references in all threads, if known.

@@ -15,7 +15,7 @@ use super::formats::Reader;
 use super::source::BytesRead;
 
 /// The maximum number of chunks that are read ahead: one for each strand of the largest machine.
-const MOST: usize = 256;
+const MAX_CHUNKS: usize = 256;
 
 /// A request for a thread's next chunk. `chunk` is storage, and its content is overwritten.
 struct ChunkRequest {
@@ -24,7 +24,7 @@ struct ChunkRequest {
 }
 
 /// The answer to a request: the next chunk, and the number of bytes (`read`) that were read for it.
-struct Piece {
+struct ChunkReply {
     thread: usize,
     chunk: Chunk,
     result: Result<bool, RecordingError>,
@@ -35,7 +35,7 @@ struct Piece {
 #[derive(Default)]
 struct Lane {
     /// Answers that have arrived but have not been used.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<ChunkReply>,
     /// The number of requests under way.
     asked: usize,
     ended: bool,
@@ -44,7 +44,7 @@ struct Lane {
 /// A recording that is read ahead.
 pub(super) struct Ahead {
     requests: Sender<ChunkRequest>,
-    pieces: Receiver<Piece>,
+    pieces: Receiver<ChunkReply>,
     /// The reading thread. It ends after `requests` is dropped and its current read returns. No other thread waits for it to end,
     /// because a read from a pipe may never return.
     thread: Option<JoinHandle<()>>,
@@ -98,7 +98,7 @@ impl Ahead {
         if self.lanes.get(thread).is_none_or(|lane| lane.ended) {
             return Ok(false);
         }
-        if self.held(thread) == 0 {
+        if self.outstanding(thread) == 0 {
             self.ask(thread, Chunk::default());
         }
         let piece = self.wait(thread);
@@ -112,22 +112,22 @@ impl Ahead {
             return piece.result;
         }
         let mut used = Some(used);
-        while self.held(thread) < self.depth && self.ahead < MOST {
+        while self.outstanding(thread) < self.depth && self.ahead < MAX_CHUNKS {
             self.ask(thread, used.take().unwrap_or_default());
         }
         Ok(true)
     }
 
     /// Returns the number of a thread's chunks that have been requested but not used yet.
-    fn held(&self, thread: usize) -> usize {
+    fn outstanding(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
     }
 
     /// Waits for a thread's next answer. A request for that thread must be under way.
-    fn wait(&mut self, thread: usize) -> Piece {
+    fn wait(&mut self, thread: usize) -> ChunkReply {
         while let Ok(piece) = self.pieces.try_recv() {
-            self.keep(piece);
+            self.store_reply(piece);
         }
         loop {
             if let Some(piece) = self.lanes[thread].pieces.pop_front() {
@@ -135,13 +135,13 @@ impl Ahead {
                 return piece;
             }
             let Ok(piece) = self.pieces.recv() else {
-                self.fail();
+                self.propagate_panic();
             };
-            self.keep(piece);
+            self.store_reply(piece);
         }
     }
 
-    fn keep(&mut self, piece: Piece) {
+    fn store_reply(&mut self, piece: ChunkReply) {
         let lane = &mut self.lanes[piece.thread];
         lane.asked -= 1;
         match lane.ended {
@@ -153,12 +153,12 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // If the request cannot be sent, the reading thread has panicked. `fail` reports that when the answer does not come.
+        // If the request cannot be sent, the reading thread has panicked. `propagate_panic` reports that when the answer does not come.
         let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 
     /// Passes on the reading thread's panic, because that thread ended although `requests` was not dropped.
-    fn fail(&mut self) -> ! {
+    fn propagate_panic(&mut self) -> ! {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(cause)) => panic::resume_unwind(cause),
             _ => unreachable!("the thread reads until `requests` is dropped"),
@@ -167,12 +167,12 @@ impl Ahead {
 }
 
 /// Serves requests until either channel is closed.
-fn read(mut reader: Reader, requests: &Receiver<ChunkRequest>, pieces: &Sender<Piece>) {
+fn read(mut reader: Reader, requests: &Receiver<ChunkRequest>, pieces: &Sender<ChunkReply>) {
     for ChunkRequest { thread, mut chunk } in requests {
         let before = reader.progress().read;
         let result = reader.next_chunk(thread, &mut chunk);
         let read = reader.progress().read - before;
-        let piece = Piece { thread, chunk, result, read };
+        let piece = ChunkReply { thread, chunk, result, read };
         if pieces.send(piece).is_err() {
             return;
         }

@@ -14,7 +14,7 @@ const SIZE: usize = 64;
 const USUAL_SIZE: u16 = 4;
 
 /// The maximum number of bytes in an x86 instruction. A larger distance to the next instruction cannot be a size.
-const LONGEST: u64 = 15;
+const MAX_INSTRUCTION_BYTES: u64 = 15;
 
 /// The numbers of the registers whose use shows an instruction's branch kind.
 const STACK_POINTER: u8 = 6;
@@ -98,7 +98,7 @@ impl Instruction {
     /// is the distance to `next` if that is a possible size.
     fn size(&self, flow: Flow, next: Option<&Self>) -> u16 {
         let distance = next.map_or(0, |next| next.address.wrapping_sub(self.address));
-        match (1..=LONGEST).contains(&distance) && !flow.is_elsewhere() {
+        match (1..=MAX_INSTRUCTION_BYTES).contains(&distance) && !flow.is_elsewhere() {
             true => distance as u16,
             false => USUAL_SIZE,
         }

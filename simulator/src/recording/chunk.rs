@@ -132,7 +132,7 @@ impl Chunk {
 
     /// Returns the chunk without steps, so that it is replayed reference by reference.
     #[cfg(test)]
-    pub(crate) fn one_by_one(mut self) -> Self {
+    pub(crate) fn without_steps(mut self) -> Self {
         Arc::make_mut(&mut self.code).forget_steps();
         self
     }

@@ -44,10 +44,10 @@ pub(crate) struct ByKind([u64; Group::COUNT]);
 pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
 
 /// The maximum number of references in [`Whole`](super::chunk::Whole). With more, the counts of [`ByKind`] could overflow.
-pub(crate) const MOST_WHOLE: usize = (1 << 12) - 1;
+pub(crate) const MAX_WHOLE: usize = (1 << 12) - 1;
 
 impl ByKind {
-    const BITS: usize = MOST_WHOLE.count_ones() as usize;
+    const BITS: usize = MAX_WHOLE.count_ones() as usize;
 
     #[inline(always)]
     pub(crate) fn count(&mut self, fetch: &Reference) {
@@ -68,11 +68,11 @@ impl ByKind {
         counts
     }
 
-    /// Returns the total number of instructions, at most [`MOST_WHOLE`].
+    /// Returns the total number of instructions, at most [`MAX_WHOLE`].
     #[inline]
     pub(crate) fn total(self) -> u64 {
         let by_data: u64 = self.0.iter().sum();
-        (0..DataAccess::COUNT).map(|data| by_data >> (Self::BITS * data) & MOST_WHOLE as u64).sum()
+        (0..DataAccess::COUNT).map(|data| by_data >> (Self::BITS * data) & MAX_WHOLE as u64).sum()
     }
 
     /// Adds the counts to `sums`.
@@ -88,7 +88,7 @@ impl ByKind {
         for (group, by_data) in self.0.into_iter().enumerate() {
             if by_data != 0 {
                 for data in 0..DataAccess::COUNT {
-                    add(data, group, by_data >> (Self::BITS * data) & MOST_WHOLE as u64);
+                    add(data, group, by_data >> (Self::BITS * data) & MAX_WHOLE as u64);
                 }
             }
         }

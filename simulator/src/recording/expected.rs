@@ -24,13 +24,13 @@ impl Expected {
     /// started.
     pub(super) fn decoded(path: &Path) -> Option<Self> {
         let path = path.to_owned();
-        Self::counted(move |goes_on| {
+        Self::counted(move |should_continue| {
             let mut recording = Recording::open(path).ok()?;
             let (mut chunk, mut references) = (Chunk::default(), 0);
             for thread in 0..recording.threads() {
                 while recording.next_chunk(thread, &mut chunk).ok()? {
                     references += chunk.len() as u64;
-                    goes_on().then_some(())?;
+                    should_continue().then_some(())?;
                 }
             }
             Some(references)
@@ -47,7 +47,7 @@ impl Expected {
             return Some(Self(Arc::new(OnceLock::from(estimate(file, length).ok()?))));
         }
         let source = Source::open(path).ok()?;
-        Self::counted(move |goes_on| count(source.text, goes_on).ok().flatten())
+        Self::counted(move |should_continue| count(source.text, should_continue).ok().flatten())
     }
 
     /// Runs `count` in a separate thread. `count` receives a function, and must return soon after this function returns `false`.
@@ -89,7 +89,7 @@ fn estimate(mut file: impl Read + Seek, length: u64) -> io::Result<u64> {
         file.by_ref().take(SAMPLE).read_to_end(&mut text)?;
         let lines = whole_lines(&text);
         if !lines.is_empty() {
-            references += of_lines(lines) as f64 / lines.len() as f64;
+            references += references_in_lines(lines) as f64 / lines.len() as f64;
         }
     }
     Ok((references / SAMPLES as f64 * length as f64) as u64)
@@ -104,11 +104,11 @@ fn whole_lines(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Counts a text's references. Returns `None` once `goes_on` returns `false`.
-fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u64>> {
+/// Counts a text's references. Returns `None` once `should_continue` returns `false`.
+fn count(mut text: impl Read, should_continue: impl Fn() -> bool) -> io::Result<Option<u64>> {
     let mut buffer = vec![0; SAMPLE as usize];
     let (mut length, mut references) = (0, 0);
-    while goes_on() {
+    while should_continue() {
         let read = match text.read(&mut buffer[length..]) {
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -122,7 +122,7 @@ fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u
             _ if read == 0 || length == buffer.len() => length,
             _ => 0,
         };
-        references += of_lines(&buffer[..lines]);
+        references += references_in_lines(&buffer[..lines]);
         buffer.copy_within(lines..length, 0);
         length -= lines;
         if read == 0 {
@@ -133,7 +133,7 @@ fn count(mut text: impl Read, goes_on: impl Fn() -> bool) -> io::Result<Option<u
 }
 
 /// Returns the number of references in whole lines.
-fn of_lines(lines: &[u8]) -> u64 {
+fn references_in_lines(lines: &[u8]) -> u64 {
     let of_line = |line: &[u8]| match line {
         [b'I', ..] | [b' ', b'L' | b'S', ..] => 1,
         [b' ', b'M', ..] => 2,

@@ -18,7 +18,7 @@ pub(super) enum Reader {
     Lackey(Box<LackeyReader>),
     Drmemtrace(Box<DrmemtraceReader>),
     ChampSim(Box<ChampSimReader>),
-    Memory(Threads),
+    Memory(MemoryReader),
 }
 
 impl Reader {
@@ -58,14 +58,14 @@ impl Reader {
 }
 
 /// The chunks of all threads, in memory.
-pub(super) struct Threads {
+pub(super) struct MemoryReader {
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// Each thread's strand; empty if the recording does not name the strands.
     pub(super) strands: Vec<StrandId>,
     pub(super) progress: BytesRead,
 }
 
-impl Threads {
+impl MemoryReader {
     pub(super) fn new(threads: Vec<Vec<Chunk>>) -> Self {
         Self {
             threads: threads.into_iter().map(VecDeque::from).collect(),

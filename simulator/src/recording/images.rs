@@ -9,7 +9,7 @@ use super::recording::Recording;
 const SHIFT: u32 = 48;
 
 /// The maximum number of images.
-const MOST: usize = 1 << (63 - SHIFT);
+const MAX_IMAGES: usize = 1 << (63 - SHIFT);
 
 /// A program's code: files that are mapped at certain addresses. The processes that a program forks have the same image as the
 /// program. If the program is started again, its image is the same, too.
@@ -33,7 +33,7 @@ impl CodeImage {
                     known[number].push(mapping);
                 }
             }
-            images.push(Self((number % MOST) as u16));
+            images.push(Self((number % MAX_IMAGES) as u16));
         }
         images
     }

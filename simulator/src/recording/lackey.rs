@@ -5,7 +5,7 @@ use std::slice::{self, IterMut};
 
 use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
-use super::line::{self, A_LINE, Fast, LONGEST};
+use super::line::{self, A_LINE, FastParser, MAX_LINE_BYTES};
 use super::reference::{Kind, Reference};
 use super::source::{BytesRead, Source};
 
@@ -32,7 +32,7 @@ pub(super) struct LackeyReader {
     end: usize,
     /// The number of complete lines before `start`.
     lines: u64,
-    fast: Box<Fast>,
+    fast: Box<FastParser>,
     in_message: bool,
     at_end: bool,
     any: bool,
@@ -50,7 +50,7 @@ impl LackeyReader {
             start: 0,
             end: 0,
             lines: 0,
-            fast: Box::new(Fast::new()),
+            fast: Box::new(FastParser::new()),
             in_message: false,
             at_end: false,
             any: false,
@@ -130,11 +130,11 @@ impl LackeyReader {
                 }
                 return Ok(None);
             }
-            let beginning = &held[..held.len().min(LONGEST + 1)];
+            let beginning = &held[..held.len().min(MAX_LINE_BYTES + 1)];
             if let Some(length) = beginning.iter().position(|&byte| byte == b'\n') {
                 return Ok(Some(length));
             }
-            if beginning.len() > LONGEST {
+            if beginning.len() > MAX_LINE_BYTES {
                 return Ok(Some(beginning.len()));
             }
             if !self.read_more()? {
@@ -176,7 +176,7 @@ impl LackeyReader {
 /// Parses lines of the common kind, which have one reference. Stops at any other line, at the end of the text, or when the block is
 /// full. Returns the length of the remaining text. The room is passed by value so that its parts stay in registers.
 #[inline(never)]
-fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
+fn parse_fast<'r>(fast: &mut FastParser, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
     let Room { mut block, behind, mut fetch } = room;
     while let Some(window) = text.first_chunk()
         && let Some((reference, length)) = fast.parse(window)

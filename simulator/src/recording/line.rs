@@ -17,7 +17,7 @@ const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
 /// The maximum number of bytes that are read from a line. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage
 /// return. The rest are for the message about a wrong line.
-pub(super) const LONGEST: usize = 40;
+pub(super) const MAX_LINE_BYTES: usize = 40;
 
 /// Parses a line without its newline. Returns `None` for an empty line. The error says what was expected.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
@@ -50,7 +50,7 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
     })
 }
 
-/// The number of bytes that [`Fast`] looks at.
+/// The number of bytes that [`FastParser`] looks at.
 pub(super) const WINDOW: usize = 24;
 
 /// For each position in a number and each byte, the value of the hexadecimal digit, or [`WRONG`] if the byte is not one.
@@ -83,7 +83,7 @@ fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
 }
 
 /// The fast parser. It remembers the first eight bytes of lines: the lead and five digits. Most lines begin like a recent one.
-pub(super) struct Fast {
+pub(super) struct FastParser {
     beginnings: [Beginning; 1 << Self::BITS],
 }
 
@@ -110,7 +110,7 @@ impl Beginning {
     /// Returns the table index for a line's beginning.
     #[inline(always)]
     const fn place(text: u64) -> usize {
-        (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
+        (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FastParser::BITS)) as usize
     }
 
     /// Parses the rest of a line, whose address has `N` more digits after the line's beginning.
@@ -137,7 +137,7 @@ impl Beginning {
     }
 }
 
-impl Fast {
+impl FastParser {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
@@ -192,7 +192,7 @@ mod tests {
             (" S 9abcdef012,99\n", Kind::Store, 0x9a_bcde_f012, 99),
             (" L ffffffff,1\n", Kind::Load, 0xffff_ffff, 1),
         ];
-        let mut fast = Fast::new();
+        let mut fast = FastParser::new();
         for (line, kind, address, size) in cases {
             let reference = Reference::new(address, size, kind);
             let parsed = parse(line.trim_end().as_bytes());
@@ -209,12 +209,12 @@ mod tests {
         let modify = " M 9abcdef012,99\n";
         let reference = Reference::new(0x9a_bcde_f012, 99, Kind::Modify);
         assert_eq!(parse(modify.trim_end().as_bytes()), Ok(Some(reference)));
-        assert_eq!(Fast::new().parse(&window(modify)), None);
+        assert_eq!(FastParser::new().parse(&window(modify)), None);
     }
 
     #[test]
     fn the_fast_parser_checks_every_byte() {
-        let mut fast = Fast::new();
+        let mut fast = FastParser::new();
         for line in [" S 12345abc,5\n", " S 12345abcd,5\n", " S 12345abcd9,16\n"] {
             assert!(fast.parse(&window(line)).is_some(), "{line:?}");
             for at in 0..line.len() {
@@ -236,13 +236,13 @@ mod tests {
     fn bytes_of_zero_are_no_beginning() {
         let mut text = [0; WINDOW];
         text[8..14].copy_from_slice(b"123,4\n");
-        assert_eq!(Fast::new().parse(&text), None);
+        assert_eq!(FastParser::new().parse(&text), None);
     }
 
     proptest! {
         #[test]
         fn the_fast_parser_agrees(lines in proptest::collection::vec(LINE, 1..20)) {
-            let mut fast = Fast::new();
+            let mut fast = FastParser::new();
             for line in lines.iter().filter(|line| line.len() <= WINDOW) {
                 if let Some((reference, length)) = fast.parse(&window(line)) {
                     prop_assert_eq!(length, line.len());

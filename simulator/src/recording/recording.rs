@@ -6,14 +6,14 @@ use std::thread;
 
 use guest_abi::StrandId;
 
-use super::about::About;
+use super::about::RecordingInfo;
 use super::ahead::Ahead;
 use super::champsim::{self, ChampSimReader};
 use super::chunk::Chunk;
 use super::drmemtrace::DrmemtraceReader;
 use super::error::RecordingError;
 use super::expected::Expected;
-use super::formats::{Reader, Threads};
+use super::formats::{MemoryReader, Reader};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{BytesRead, Content, Source};
@@ -23,7 +23,7 @@ use refs::{Mapping, Process};
 
 /// A program's recording. Each of its threads is read independently.
 pub struct Recording {
-    about: About,
+    about: RecordingInfo,
     chunks: Chunks,
     /// The file or directory whose references [`count_ahead`](Self::count_ahead) can count. `None` if their number is already
     /// known, or if the recording can be read only once.
@@ -40,7 +40,7 @@ enum Uncounted {
 }
 
 enum Chunks {
-    Now(Reader),
+    Direct(Reader),
     Ahead(Box<Ahead>),
 }
 
@@ -141,7 +141,8 @@ impl Recording {
                 let mut memory = text::read(source)?;
                 let strands = std::mem::take(&mut memory.strands);
                 let (threads, references) = (memory.threads.len(), Some(memory.references()));
-                let about = About { threads, references, strands, ..About::default() };
+                let about =
+                    RecordingInfo { threads, references, strands, ..RecordingInfo::default() };
                 (about, Reader::Memory(memory))
             }
             Content::Drmemtrace => {
@@ -151,12 +152,13 @@ impl Recording {
             }
             Content::ChampSim => {
                 let notes = vec![champsim::note(&name)];
-                let about = About { threads: 1, has_flow: true, notes, ..About::default() };
+                let about =
+                    RecordingInfo { threads: 1, has_flow: true, notes, ..RecordingInfo::default() };
                 uncounted = path.map(Uncounted::Other);
                 (about, Reader::ChampSim(Box::new(ChampSimReader::new(source))))
             }
             Content::Lackey => {
-                let about = About { threads: 1, ..About::default() };
+                let about = RecordingInfo { threads: 1, ..RecordingInfo::default() };
                 uncounted = path.map(|path| Uncounted::Lackey(path, source.is_plain()));
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
@@ -171,22 +173,23 @@ impl Recording {
             0 => name.to_owned(),
             number => format!("{name} (process {number})"),
         };
-        let about = About { threads, references, has_flow: true, family, ..about };
+        let about = RecordingInfo { threads, references, has_flow: true, family, ..about };
         Self::read_by(name, about, Reader::Native(Box::new(reader)))
     }
 
-    fn read_by(name: String, about: About, reader: Reader) -> Self {
-        let (about, chunks) = (About { name, ..about }, Chunks::Now(reader));
+    fn read_by(name: String, about: RecordingInfo, reader: Reader) -> Self {
+        let (about, chunks) = (RecordingInfo { name, ..about }, Chunks::Direct(reader));
         Self { about, chunks, uncounted: None, expected: None }
     }
 
     /// Returns a recording of these threads, each of which is a list of chunks. The recording [has flow](Self::has_flow). Error
     /// messages call it `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
-        let memory = Threads::new(threads);
+        let memory = MemoryReader::new(threads);
         let (threads, references) = (memory.threads.len(), Some(memory.references()));
-        let about = About { threads, references, has_flow: true, ..About::default() };
-        let chunks = Chunks::Now(Reader::Memory(memory));
+        let about =
+            RecordingInfo { threads, references, has_flow: true, ..RecordingInfo::default() };
+        let chunks = Chunks::Direct(Reader::Memory(memory));
         Self { about, chunks, uncounted: None, expected: None }.named(name)
     }
 
@@ -196,14 +199,14 @@ impl Recording {
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let chunks = match self.chunks {
-            Chunks::Now(reader) if has_room && !matches!(reader, Reader::Memory(_)) => {
+            Chunks::Direct(reader) if has_room && !matches!(reader, Reader::Memory(_)) => {
                 let depth = match &reader {
                     Reader::Lackey(_) | Reader::ChampSim(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
                     Ok(ahead) => Chunks::Ahead(Box::new(ahead)),
-                    Err(reader) => Chunks::Now(reader),
+                    Err(reader) => Chunks::Direct(reader),
                 }
             }
             chunks => chunks,
@@ -302,7 +305,7 @@ impl Recording {
     /// Returns how much of the recording has been read, in bytes.
     pub fn progress(&self) -> BytesRead {
         match &self.chunks {
-            Chunks::Now(reader) => reader.progress(),
+            Chunks::Direct(reader) => reader.progress(),
             Chunks::Ahead(ahead) => ahead.progress(),
         }
     }
@@ -314,7 +317,7 @@ impl Recording {
     /// thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
         match &mut self.chunks {
-            Chunks::Now(reader) => reader.next_chunk(thread, chunk),
+            Chunks::Direct(reader) => reader.next_chunk(thread, chunk),
             Chunks::Ahead(ahead) => ahead.next_chunk(thread, chunk),
         }
     }

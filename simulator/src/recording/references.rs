@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::code::{Code, Done, MOST_WHOLE, Shape, ShapeStep, StepAction};
+use super::code::{Code, Done, MAX_WHOLE, Shape, ShapeStep, StepAction};
 use super::reference::{Kind, Reference};
 
 /// Consecutive references in a chunk.
@@ -115,12 +115,12 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the executions at the beginning whose references are all included. Together, they have at most [`MOST_WHOLE`]
+    /// Returns the executions at the beginning whose references are all included. Together, they have at most [`MAX_WHOLE`]
     /// references.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
-        let most = most.min(MOST_WHOLE);
+        let most = most.min(MAX_WHOLE);
         Whole {
             code: self.code,
             executions: self.executions.iter(),

@@ -4,13 +4,13 @@ use super::code::Code;
 use super::reference::Reference;
 
 /// The number of references after which a run ends at the next fetch.
-const MOST: usize = 64;
+const SOFT_LIMIT: usize = 64;
 
 /// The number of references after which a run ends even if further data of its last instruction follow.
-const MOST_WITH_DATA: usize = 4096;
+const HARD_LIMIT: usize = 4096;
 
 /// The number of slots in each table of known runs.
-const PLACES: usize = 1 << 12;
+const SLOTS: usize = 1 << 12;
 
 /// Appends these references as executions of shapes, with the addresses of their data. An execution's instructions are consecutive
 /// in memory. Equal runs share a shape.
@@ -21,11 +21,11 @@ pub(super) fn execute(
     data: &mut Vec<u64>,
 ) {
     // `latest` holds the latest run at each address, and `known` holds runs by address and length.
-    let mut latest = [Run::default(); PLACES];
-    let mut known = [Run::default(); PLACES];
+    let mut latest = [Run::default(); SLOTS];
+    let mut known = [Run::default(); SLOTS];
     let mut rest = references;
     while let Some(first) = rest.first() {
-        let latest = &mut latest[place(first.address)];
+        let latest = &mut latest[slot(first.address)];
         let length = code.count(latest.shape);
         // Most runs equal the latest run that began at the same address.
         if !(ends(rest, length, latest.end)
@@ -46,15 +46,10 @@ struct Run {
 }
 
 /// Returns the first run. If its shape is new, adds it to the code.
-fn find(
-    rest: &[Reference],
-    known: &mut [Run; PLACES],
-    code: &mut Code,
-    data: &mut Vec<u64>,
-) -> Run {
+fn find(rest: &[Reference], known: &mut [Run; SLOTS], code: &mut Code, data: &mut Vec<u64>) -> Run {
     let (length, end) = length(rest);
     let run = &rest[..length];
-    let known = &mut known[place(rest[0].address ^ (length as u64) << 32)];
+    let known = &mut known[slot(rest[0].address ^ (length as u64) << 32)];
     if !code.is_execution(known.shape, run, data) {
         let shape = code.add(run);
         *known = Run { shape, end };
@@ -63,14 +58,14 @@ fn find(
     *known
 }
 
-fn place(key: u64) -> usize {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2())) as usize
+fn slot(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOTS.ilog2())) as usize
 }
 
 /// Returns the first run's length, and the address just after its last instruction.
 fn length(references: &[Reference]) -> (usize, u64) {
     let mut next = references[0].address;
-    for (length, reference) in references.iter().take(MOST_WITH_DATA).enumerate() {
+    for (length, reference) in references.iter().take(HARD_LIMIT).enumerate() {
         if reference.kind.is_fetch() {
             if length > 0 && ends(references, length, next) {
                 return (length, next);
@@ -78,15 +73,15 @@ fn length(references: &[Reference]) -> (usize, u64) {
             next = reference.address.wrapping_add(reference.size.into());
         }
     }
-    (references.len().min(MOST_WITH_DATA), next)
+    (references.len().min(HARD_LIMIT), next)
 }
 
 /// Returns `true` if the first run has `length` references. `next` is the address just after its last instruction.
 #[inline(always)]
 fn ends(references: &[Reference], length: usize, next: u64) -> bool {
     match references.get(length) {
-        Some(_) if length == MOST_WITH_DATA => true,
-        Some(after) => after.kind.is_fetch() && (after.address != next || length >= MOST),
+        Some(_) if length == HARD_LIMIT => true,
+        Some(after) => after.kind.is_fetch() && (after.address != next || length >= SOFT_LIMIT),
         None => references.len() == length,
     }
 }

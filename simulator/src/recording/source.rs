@@ -18,7 +18,7 @@ use crate::text::line;
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
-    format: Format,
+    compression: Compression,
     /// The first bytes of the decompressed content, which determine the format.
     head: Vec<u8>,
     /// The file's path; `None` for a stream.
@@ -110,37 +110,38 @@ impl Source {
             .take(6)
             .read_to_end(&mut magic)
             .map_err(|error| RecordingError::in_file(&name, unreadable(&error), A_RECORDING))?;
-        let format = format_of(&magic);
+        let compression = detect_compression(&magic);
         let whole = BufReader::with_capacity(1 << 16, io::Cursor::new(magic).chain(stream));
-        let mut text: Box<dyn Read + Send> = match format {
-            Format::Plain => Box::new(whole),
-            Format::Zip => {
-                let file = match &file {
-                    Some(file) => file.try_clone(),
-                    // An archive's directory is at its end, so the whole archive has to be in a file.
-                    None => kept(whole),
-                };
-                let members = file.and_then(|file| Members::new(file, read.clone()));
-                let found = |error: io::Error| match error.raw_os_error() {
-                    None => String::from(DAMAGED_ZIP),
-                    Some(_) => unreadable(&error),
-                };
-                Box::new(
-                    members.map_err(|error| {
+        let mut text: Box<dyn Read + Send> =
+            match compression {
+                Compression::Plain => Box::new(whole),
+                Compression::Zip => {
+                    let file = match &file {
+                        Some(file) => file.try_clone(),
+                        // An archive's directory is at its end, so the whole archive has to be in a file.
+                        None => copy_to_temporary_file(whole),
+                    };
+                    let members = file.and_then(|file| Members::new(file, read.clone()));
+                    let found = |error: io::Error| match error.raw_os_error() {
+                        None => String::from(DAMAGED_ZIP),
+                        Some(_) => unreadable(&error),
+                    };
+                    Box::new(members.map_err(|error| {
                         RecordingError::in_file(&name, found(error), A_RECORDING)
-                    })?,
-                )
-            }
-            Format::Gzip => Box::new(MultiGzDecoder::new(whole)),
-            Format::Zstd => Box::new(Frames::new(whole)),
-            Format::Other(what) => return Err(RecordingError::in_file(&name, what, A_RECORDING)),
-        };
+                    })?)
+                }
+                Compression::Gzip => Box::new(MultiGzDecoder::new(whole)),
+                Compression::Zstd => Box::new(Frames::new(whole)),
+                Compression::Other(what) => {
+                    return Err(RecordingError::in_file(&name, what, A_RECORDING));
+                }
+            };
         // The error is not lost: `Failed` passes it to whoever reads the text.
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
         let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
-        let file = file.filter(|_| matches!(format, Format::Plain));
-        Ok(Self { name, text: Box::new(text), format, head, path: None, file, read, total })
+        let file = file.filter(|_| matches!(compression, Compression::Plain));
+        Ok(Self { name, text: Box::new(text), compression, head, path: None, file, read, total })
     }
 
     /// Returns the first bytes of the decompressed content, at most 256.
@@ -189,7 +190,7 @@ impl Source {
 
     /// Returns `true` if the file or stream is not compressed.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.format, Format::Plain)
+        matches!(self.compression, Compression::Plain)
     }
 
     pub(super) fn progress(&self) -> BytesRead {
@@ -198,10 +199,10 @@ impl Source {
 
     /// Returns the part of an error message that describes `error`. It follows the word "found".
     pub(super) fn failure(&self, error: &io::Error) -> String {
-        match (&self.format, error.raw_os_error()) {
-            (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
-            (Format::Zstd, None) => "zstd data that is damaged or cut off".into(),
-            (Format::Zip, None) => DAMAGED_ZIP.into(),
+        match (&self.compression, error.raw_os_error()) {
+            (Compression::Gzip, None) => "gzip data that is damaged or cut off".into(),
+            (Compression::Zstd, None) => "zstd data that is damaged or cut off".into(),
+            (Compression::Zip, None) => DAMAGED_ZIP.into(),
             _ => unreadable(error),
         }
     }
@@ -210,7 +211,7 @@ impl Source {
 const DAMAGED_ZIP: &str = "a zip archive that is damaged, cut off or not deflated";
 
 /// Copies a stream to a temporary file without a name.
-fn kept(mut stream: impl Read) -> io::Result<File> {
+fn copy_to_temporary_file(mut stream: impl Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     io::copy(&mut stream, &mut file)?;
     Ok(file)
@@ -224,7 +225,7 @@ pub(super) fn unreadable(error: &io::Error) -> String {
     }
 }
 
-enum Format {
+enum Compression {
     Plain,
     Gzip,
     Zstd,
@@ -232,19 +233,19 @@ enum Format {
     Other(&'static str),
 }
 
-fn format_of(magic: &[u8]) -> Format {
+fn detect_compression(magic: &[u8]) -> Compression {
     match magic {
-        [0x1f, 0x8b, ..] => Format::Gzip,
-        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Format::Zstd,
-        [b'P', b'K', 3, 4, ..] => Format::Zip,
-        [0xfd, b'7', b'z', b'X', b'Z', 0] => Format::Other(
+        [0x1f, 0x8b, ..] => Compression::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
+        [b'P', b'K', 3, 4, ..] => Compression::Zip,
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => Compression::Other(
             "a file compressed with xz (\"xz -dk FILE\" decompresses it, \"xz -dc FILE\" into a pipe)",
         ),
-        [b'B', b'Z', b'h', ..] => Format::Other("a file compressed with bzip2"),
-        [0x04, 0x22, 0x4d, 0x18, ..] => Format::Other("a file compressed with lz4"),
-        [0xff, 6, 0, 0, b's', b'N'] => Format::Other("a file compressed with snappy"),
-        [0x7f, b'E', b'L', b'F', ..] => Format::Other("a program"),
-        _ => Format::Plain,
+        [b'B', b'Z', b'h', ..] => Compression::Other("a file compressed with bzip2"),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Compression::Other("a file compressed with lz4"),
+        [0xff, 6, 0, 0, b's', b'N'] => Compression::Other("a file compressed with snappy"),
+        [0x7f, b'E', b'L', b'F', ..] => Compression::Other("a program"),
+        _ => Compression::Plain,
     }
 }
 

@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 
 use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
-use super::formats::Threads;
+use super::formats::MemoryReader;
 use super::lackey::BLOCK;
 use super::line::number;
 use super::reference::{Kind, Reference};
@@ -14,10 +14,10 @@ use super::source::Source;
 use refs::{Cause, Order};
 
 /// The maximum number of references in a file. They take 384 MB of memory, plus 768 MB if the strand changes at every line.
-pub(super) const MOST: u64 = 1 << 24;
+pub(super) const MAX_REFERENCES: u64 = 1 << 24;
 
 /// The maximum number of bytes in a line.
-const LONGEST: u64 = 1024;
+const MAX_LINE_BYTES: u64 = 1024;
 
 const A_STRAND: &str = "a strand, 0 to 255 or P0 to P255";
 const AN_OPERATION: &str = "r, w, m, a or i (read, write, modify, modify atomically, instruction)";
@@ -29,7 +29,7 @@ const FEWER: &str = "at most 16777216 references";
 const SOME: &str = "at least one, such as \"0 w 0x1000 8\"";
 
 /// Reads a whole handwritten recording.
-pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
+pub(super) fn read(mut source: Source) -> Result<MemoryReader, RecordingError> {
     let mut text = ParsedText::default();
     let mut line = Vec::new();
     let mut reader = BufReader::new(&mut source.text);
@@ -37,9 +37,9 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     let failed = loop {
         number += 1;
         line.clear();
-        match reader.by_ref().take(LONGEST + 1).read_until(b'\n', &mut line) {
+        match reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line) {
             Ok(0) => break None,
-            Ok(_) if line.len() as u64 > LONGEST => break Some((quoted(&line), A_LINE)),
+            Ok(_) if line.len() as u64 > MAX_LINE_BYTES => break Some((quoted(&line), A_LINE)),
             Ok(_) => {}
             Err(error) => break Some((source.failure(&error), "the rest of the recording")),
         }
@@ -72,7 +72,7 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
             (thread.strand, pieces.map(chunk).collect())
         })
         .unzip();
-    Ok(Threads { strands, progress: source.progress(), ..Threads::new(threads) })
+    Ok(MemoryReader { strands, progress: source.progress(), ..MemoryReader::new(threads) })
 }
 
 /// A line's strand, and its one or two references.
@@ -139,7 +139,7 @@ struct Piece {
 impl ParsedText {
     fn push(&mut self, strand: StrandId, reference: Reference) -> Result<(), &'static str> {
         self.references += 1;
-        if self.references > MOST {
+        if self.references > MAX_REFERENCES {
             return Err(FEWER);
         }
         let known = self.threads.iter().position(|thread| thread.strand == strand);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_text_has_a_bound() {
-        let mut text = ParsedText { references: MOST - 1, ..ParsedText::default() };
+        let mut text = ParsedText { references: MAX_REFERENCES - 1, ..ParsedText::default() };
         let reference = Reference::new(0, 8, Kind::Load);
         let third = StrandId::new(3).unwrap();
         assert_eq!(text.push(third, reference), Ok(()));

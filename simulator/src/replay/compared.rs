@@ -5,15 +5,15 @@ use guest_abi::{Counter, Node, Pmu};
 use hv_core::GuestId;
 use perfctr_service::statistics::Class;
 
-use super::measure::{CountedEvent, Pair, Place};
+use super::measure::{CountedEvent, CounterLocation, CounterPair};
 use crate::analysis::details::CounterName;
-use crate::machine::board::{Board, Tally};
+use crate::machine::board::{Board, StatusCounts};
 use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::run::{CounterResult, GuestCalls, Hypercalls, class};
 
-pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCalls> {
-    let result = |((id, guest), tally): ((GuestId, &NamedGuest), &Tally)| {
+pub(super) fn guest_calls(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCalls> {
+    let result = |((id, guest), tally): ((GuestId, &NamedGuest), &StatusCounts)| {
         let statistics = board.service().statistics(id);
         let calls = |class: &Class| Hypercalls::for_class(&statistics, *class);
         let classes = Class::ALL.iter().map(|class| (class.name().into(), calls(class)));
@@ -30,10 +30,14 @@ pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCa
 }
 
 /// Returns a PMU's or strand's counters, each with its true count.
-pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
+pub(super) fn counters(
+    pair: &CounterPair,
+    truth: &Truth,
+    perf_config: PerfConfig,
+) -> Vec<CounterResult> {
     let strand = match pair.place {
-        Place::Pic(strand) => Some(strand),
-        Place::Pmu(_) => None,
+        CounterLocation::Pic(strand) => Some(strand),
+        CounterLocation::Pmu(_) => None,
     };
     let result = |(counter, event): &(Counter, CountedEvent)| {
         let register = pair.place.register(*counter);
@@ -44,7 +48,7 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
             name: register.map_or("%pic", |register| register.name()).into(),
             event: event.name().into(),
             measured: pair.totals[counter.index()],
-            truth: happened(pair.place, *event, truth, perf_config),
+            truth: true_count(pair.place, *event, truth, perf_config),
         }
     };
     pair.events.iter().map(result).collect()
@@ -52,27 +56,27 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
 
 /// Returns the measured and true counts of a PMU's or strand's counters.
 pub(super) fn counts(
-    pair: &Pair,
+    pair: &CounterPair,
     truth: &Truth,
     perf_config: PerfConfig,
 ) -> impl Iterator<Item = [u64; 2]> {
     pair.events.iter().map(move |(counter, event)| {
-        [pair.totals[counter.index()], happened(pair.place, *event, truth, perf_config)]
+        [pair.totals[counter.index()], true_count(pair.place, *event, truth, perf_config)]
     })
 }
 
 /// Returns the names of a PMU's or strand's counters.
-pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
+pub(super) fn names(pair: &CounterPair) -> impl Iterator<Item = CounterName> {
     let (node, hub, strand) = match pair.place {
-        Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node), None, None),
-        Place::Pmu(Pmu::Lpu(lpu)) => (None, Some(lpu.hub), None),
-        Place::Pmu(Pmu::Gpd(gpd)) => (None, Some(gpd.hub), None),
-        Place::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
-        Place::Pic(strand) => (Some(strand.node()), None, Some(strand)),
+        CounterLocation::Pmu(Pmu::Dram(dram)) => (Some(dram.node), None, None),
+        CounterLocation::Pmu(Pmu::Lpu(lpu)) => (None, Some(lpu.hub), None),
+        CounterLocation::Pmu(Pmu::Gpd(gpd)) => (None, Some(gpd.hub), None),
+        CounterLocation::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
+        CounterLocation::Pic(strand) => (Some(strand.node()), None, Some(strand)),
     };
     let (class, unit) = match pair.place {
-        Place::Pmu(pmu) => (class(Some(pmu)), pmu.to_string()),
-        Place::Pic(strand) => (class(None), format!("strand {strand}")),
+        CounterLocation::Pmu(pmu) => (class(Some(pmu)), pmu.to_string()),
+        CounterLocation::Pic(strand) => (class(None), format!("strand {strand}")),
     };
     pair.events.iter().map(move |(counter, event)| CounterName {
         class: class.into(),
@@ -87,19 +91,28 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
 }
 
 /// Returns how many of these events really happened.
-fn happened(place: Place, event: CountedEvent, truth: &Truth, perf_config: PerfConfig) -> u64 {
+fn true_count(
+    place: CounterLocation,
+    event: CountedEvent,
+    truth: &Truth,
+    perf_config: PerfConfig,
+) -> u64 {
     match (place, event) {
-        (Place::Pic(strand), CountedEvent::Pic(event)) => {
+        (CounterLocation::Pic(strand), CountedEvent::Pic(event)) => {
             truth.strand(strand, event.into(), perf_config)
         }
-        (Place::Pmu(Pmu::Dram(dram)), CountedEvent::Dram(event)) => {
+        (CounterLocation::Pmu(Pmu::Dram(dram)), CountedEvent::Dram(event)) => {
             truth.dram(dram.node, dram.mcu, event)
         }
-        (Place::Pmu(Pmu::Lpu(lpu)), CountedEvent::Lpu(event)) => {
+        (CounterLocation::Pmu(Pmu::Lpu(lpu)), CountedEvent::Lpu(event)) => {
             Node::new(lpu.port.index()).map_or(0, |port| truth.lpu(lpu.hub, port, event))
         }
-        (Place::Pmu(Pmu::Gpd(gpd)), CountedEvent::Gpd(event)) => truth.gpd(gpd.hub, event),
-        (Place::Pmu(Pmu::Asu(asu)), CountedEvent::Asu(event)) => truth.asu(asu.hub, event),
+        (CounterLocation::Pmu(Pmu::Gpd(gpd)), CountedEvent::Gpd(event)) => {
+            truth.gpd(gpd.hub, event)
+        }
+        (CounterLocation::Pmu(Pmu::Asu(asu)), CountedEvent::Asu(event)) => {
+            truth.asu(asu.hub, event)
+        }
         // Another kind of unit counts these events.
         _ => 0,
     }

@@ -1,4 +1,4 @@
-use guest_abi::guest::{NegotiateError, OtherPmu, RetryError, SnapshotError};
+use guest_abi::guest::{NegotiateError, PmuMismatch, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
@@ -26,7 +26,7 @@ pub enum RunError {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
-    Count(#[from] OtherPmu),
+    Count(#[from] PmuMismatch),
     #[error("a strand's counters cannot be started")]
     Start(#[source] HvError),
     #[error("{0} counted while nothing happened")]

@@ -1,7 +1,7 @@
 //! The measuring guest, which programs its machine's counters, reads them, and widens them to 64 bits.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
-use guest_abi::guest::{Bounds, PmuCount, StrandCount, StrandDriver, Tries};
+use guest_abi::guest::{PmuCount, SnapshotLimits, StrandCount, StrandDriver, Tries};
 use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::register::{Pics, PmuKind};
 use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
@@ -27,14 +27,14 @@ enum Counts {
 
 /// The PMU or strand that has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CounterLocation {
     /// A PMU, whose counters the guest accesses by hypercalls.
     Pmu(Pmu),
     /// A strand's %pic, which the strand reads without a hypercall.
     Pic(StrandId),
 }
 
-impl Place {
+impl CounterLocation {
     /// Returns the register that holds the counter; `None` for %pic.
     #[must_use]
     pub fn register(self, counter: Counter) -> Option<PerfReg> {
@@ -72,9 +72,9 @@ impl CountedEvent {
 
 /// The two counters of a PMU or a strand.
 #[derive(Clone, Debug)]
-pub struct Pair {
+pub struct CounterPair {
     #[allow(missing_docs, reason = "its name says it")]
-    pub place: Place,
+    pub place: CounterLocation,
     /// The counters that have an event, each with its event.
     pub events: Vec<(Counter, CountedEvent)>,
     counts: Counts,
@@ -83,7 +83,7 @@ pub struct Pair {
     shown: [u64; 2],
 }
 
-impl Pair {
+impl CounterPair {
     /// Returns how many of a counter's events have happened since the previous sample.
     #[must_use]
     pub fn latest(&self, counter: Counter) -> u64 {
@@ -91,7 +91,7 @@ impl Pair {
     }
 
     /// Ends a sample. After this call, [`latest`](Self::latest) counts the events of the next sample.
-    pub(super) fn shown(&mut self) {
+    pub(super) fn end_sample(&mut self) {
         self.shown = self.totals;
     }
 }
@@ -101,7 +101,7 @@ pub(super) struct Measurement<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
     strands: Vec<StrandDriver<SimulatedStrand<'a>>>,
     /// The PMUs' counters, followed by the strands' counters.
-    pub(super) pairs: Vec<Pair>,
+    pub(super) pairs: Vec<CounterPair>,
     /// The PMUs that the machine has but the guest may not use.
     pub(super) refused: Vec<Pmu>,
 }
@@ -172,14 +172,14 @@ impl<'a> Measurement<'a> {
         }
         self.write(pmu.pcr(), pcr.into())?;
         match pmu.pics() {
-            Pics::Together(pic) => self.write(pic, 0)?,
-            Pics::Apart(pic0, pic1) => {
+            Pics::Shared(pic) => self.write(pic, 0)?,
+            Pics::Separate(pic0, pic1) => {
                 self.write(pic0, 0)?;
                 self.write(pic1, 0)?;
             }
         }
         let cleared = [Counter::Pic0, Counter::Pic1].map(|counter| PmuCount::cleared(pmu, counter));
-        self.add(Place::Pmu(pmu), choice, counted, Counts::Pmu(cleared));
+        self.add(CounterLocation::Pmu(pmu), choice, counted, Counts::Pmu(cleared));
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl<'a> Measurement<'a> {
         strand: SimulatedStrand<'a>,
         choice: &Choice<SparcEvent>,
     ) -> Result<(), RunError> {
-        let place = Place::Pic(strand.id());
+        let place = CounterLocation::Pic(strand.id());
         let mut pcr = SparcPcr::new().with_user(true);
         for counter in Counter::ALL {
             pcr = pcr.with_event(*counter, choice.event(*counter));
@@ -203,7 +203,7 @@ impl<'a> Measurement<'a> {
 
     fn add<E: Copy>(
         &mut self,
-        place: Place,
+        place: CounterLocation,
         choice: &Choice<E>,
         counted: fn(E) -> CountedEvent,
         counts: Counts,
@@ -211,12 +211,12 @@ impl<'a> Measurement<'a> {
         let counters = choice.counters().iter().copied();
         let events = counters.map(|counter| (counter, counted(choice.event(counter)))).collect();
         let (totals, shown) = ([0; 2], [0; 2]);
-        self.pairs.push(Pair { place, events, counts, totals, shown });
+        self.pairs.push(CounterPair { place, events, counts, totals, shown });
     }
 
     /// Reads all counters, and adds the new events to the totals.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
-        let bounds = Bounds { if_changed: TRIES, if_blocked: TRIES };
+        let bounds = SnapshotLimits { max_reads: TRIES, max_tries: TRIES };
         let mut strands = self.strands.iter();
         for pair in &mut self.pairs {
             pair.totals = match &mut pair.counts {
@@ -262,7 +262,7 @@ impl<'a> Bystander<'a> {
     }
 
     /// Reads the strand's PCR, PERF_CONFIG, and one counter of each PMU.
-    pub(super) fn ask(&self) {
+    pub(super) fn read_registers(&self) {
         let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
         for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {
             // The result is ignored here, but the service's statistics count it.

@@ -27,9 +27,9 @@ mod threads;
 mod ways;
 
 pub use error::RunError;
-pub use measure::{CountedEvent, Pair, Place};
+pub use measure::{CountedEvent, CounterLocation, CounterPair};
 pub use progress::Progress;
 pub(crate) use run::stopped_after;
-pub use run::{Now, Stage};
+pub use run::{PausedReplay, Stage};
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Prepared, Setup, SetupError, Tracing};

@@ -5,25 +5,25 @@ use super::scheduler::ahead::CORES;
 use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
-use crate::analysis::details::{Noting, Watcher};
-use crate::memory::{Executed, MOST_AT_ONCE, MOST_MORE, Quantum, Variant, Work};
+use crate::analysis::details::{ThreadWatcher, Watcher};
+use crate::memory::{Executed, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT, Quantum, Variant, Work};
 
 /// The maximum number of references that a core's strands execute ahead of other cores before the core waits for its turn. The
 /// larger this number, the more references have to be executed again when another core takes a line from the core's caches.
-const MOST_AHEAD: u64 = 512;
+const MAX_AHEAD: u64 = 512;
 
-/// The number of references by which a core may exceed [`MOST_AHEAD`], because it stops only between instructions.
-const ROOM: u64 = MOST_MORE as u64;
+/// The number of references by which a core may exceed [`MAX_AHEAD`], because it stops only between instructions.
+const OVERSHOOT: u64 = MAX_OVERSHOOT as u64;
 
 // A single call must be able to execute again everything that a core has executed ahead.
-const _: () = assert!(MOST_AHEAD + ROOM <= MOST_AT_ONCE as u64);
+const _: () = assert!(MAX_AHEAD + OVERSHOOT <= MAX_AHEAD_REFERENCES as u64);
 
 /// The minimum number of references for which a core runs ahead. With fewer, running ahead costs more than it saves.
-const LEAST_AHEAD: u64 = 16;
+const MIN_AHEAD: u64 = 16;
 
 /// The order in which strands execute.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum ReplayOrder {
     /// Strands execute in the order of their turns.
     OneByOne,
     /// Cores run ahead of others, with the same outcome. The part pauses when the total number of references reaches this number.
@@ -58,20 +58,20 @@ impl<'a, V: Variant> Part<'a, V> {
     }
 
     /// Executes references. Returns the total number of references so far, and whether the programs continue.
-    pub(super) fn replay(self, way: Way) -> Result<(u64, bool), RunError> {
+    pub(super) fn replay(self, way: ReplayOrder) -> Result<(u64, bool), RunError> {
         match way {
-            Way::OneByOne => self.one_by_one(),
-            Way::Ahead(pause) => self.run_ahead(pause),
+            ReplayOrder::OneByOne => self.without_steps(),
+            ReplayOrder::Ahead(pause) => self.run_ahead(pause),
         }
     }
 
-    fn one_by_one(mut self) -> Result<(u64, bool), RunError> {
-        self.settle_all(self.scheduler.next_place());
+    fn without_steps(mut self) -> Result<(u64, bool), RunError> {
+        self.rewind_all(self.scheduler.next_due());
         while self.references < self.until {
-            if self.scheduler.turn()? == NextTurn::Never {
+            if self.scheduler.next_turn()? == NextTurn::Never {
                 return Ok((self.references, false));
             }
-            let core = self.scheduler.executing().core();
+            let core = self.scheduler.executing_due().core();
             self.execute(self.until - self.references);
             self.note_store(core);
         }
@@ -83,48 +83,48 @@ impl<'a, V: Variant> Part<'a, V> {
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
         loop {
             let mut left = self.left();
-            if left < 2 * ROOM {
-                self.settle_all(self.scheduler.next_place());
+            if left < 2 * OVERSHOOT {
+                self.rewind_all(self.scheduler.next_due());
                 left = self.left();
-                if left < 2 * ROOM {
-                    return self.one_by_one();
+                if left < 2 * OVERSHOOT {
+                    return self.without_steps();
                 }
             }
             if self.references >= pause {
                 return Ok((self.references, true));
             }
-            let next = self.scheduler.turn()?;
+            let next = self.scheduler.next_turn()?;
             if let NextTurn::Store(turn) = next {
                 self.store(turn);
                 continue;
             }
-            while let Some(core) = self.scheduler.woken() {
-                self.settle(core, self.scheduler.place());
+            while let Some(core) = self.scheduler.woken_core() {
+                self.rewind(core, self.scheduler.current_due());
                 self.scheduler.wake_strands(core);
             }
             if next == NextTurn::Woken {
                 continue;
             }
             if next == NextTurn::Never {
-                self.settle_all(self.scheduler.next_place());
+                self.rewind_all(self.scheduler.next_due());
                 return Ok((self.references, false));
             }
-            let turn = self.scheduler.executing();
+            let turn = self.scheduler.executing_due();
             let core = turn.core();
             self.work.end_ahead(core);
             // A pause can fall into the middle of a long quantum.
             self.execute((pause - self.references).min(left));
-            self.affect(turn);
-            if self.scheduler.is_within() {
+            self.handle_affected(turn);
+            if self.scheduler.is_mid_instruction() {
                 // The rest of the instruction is executed next. So undo everything that cores have executed ahead beyond this rest
                 // in the turn order.
                 self.note_store(core);
                 let rest = turn.at_time(self.work.latest()).after();
-                self.settle_all(rest.max(self.scheduler.place()));
+                self.rewind_all(rest.max(self.scheduler.current_due()));
                 continue;
             }
-            let most = self.most_ahead();
-            if most >= LEAST_AHEAD {
+            let most = self.max_ahead();
+            if most >= MIN_AHEAD {
                 let with_data = self.scheduler.may_access_data(core);
                 self.work.begin_ahead(core, with_data);
                 self.ahead(core, Due::NEVER, most as usize, None);
@@ -141,13 +141,13 @@ impl<'a, V: Variant> Part<'a, V> {
 
     /// Returns the maximum number of references that a core may execute ahead now. It becomes small near the end of the part: all
     /// cores together execute at most about half of the remaining references ahead, so little has to be undone at the end.
-    fn most_ahead(&self) -> u64 {
-        let room = self.left().saturating_sub(ROOM);
+    fn max_ahead(&self) -> u64 {
+        let room = self.left().saturating_sub(OVERSHOOT);
         // The usual case: there is no need to count the cores that run ahead.
-        if room >= 2 * CORES as u64 * MOST_AHEAD {
-            return MOST_AHEAD;
+        if room >= 2 * CORES as u64 * MAX_AHEAD {
+            return MAX_AHEAD;
         }
-        (room / (2 * (1 + self.scheduler.number_ahead()))).min(MOST_AHEAD)
+        (room / (2 * (1 + self.scheduler.cores_ahead()))).min(MAX_AHEAD)
     }
 
     /// Executes a deferred store, whose turn has come.
@@ -158,12 +158,12 @@ impl<'a, V: Variant> Part<'a, V> {
         match &mut self.details {
             None => self.work.store_ahead(core, offset, &mut ()),
             Some(details) => {
-                let mut noting = details.noting(thread, strand, offset, None);
-                self.work.store_ahead(core, offset, &mut noting);
+                let mut watcher = details.watch_thread(thread, strand, offset, None);
+                self.work.store_ahead(core, offset, &mut watcher);
             }
         }
         self.note_store(core);
-        self.affect(turn);
+        self.handle_affected(turn);
     }
 
     fn note_store(&mut self, core: usize) {
@@ -172,28 +172,28 @@ impl<'a, V: Variant> Part<'a, V> {
 
     /// Returns the turn of a core's first deferred store; [`Due::NEVER`] if no store is deferred.
     fn next_store(&self, core: usize) -> Due {
-        self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::of(at, strand))
+        self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::for_strand(at, strand))
     }
 
     /// For each core that a turn affects, undoes what the core has executed after the turn, and drops the line that the core loses.
     #[inline]
-    fn affect(&mut self, turn: Due) {
+    fn handle_affected(&mut self, turn: Due) {
         while let Some(affected) = self.work.next_affected() {
             match affected.core == turn.core() {
-                true => self.settle_after_store(affected.core),
+                true => self.rewind_after_store(affected.core),
                 false => {
-                    let place = turn.at_time(affected.at).max(self.scheduler.place());
-                    self.settle(affected.core, place);
+                    let place = turn.at_time(affected.at).max(self.scheduler.current_due());
+                    self.rewind(affected.core, place);
                 }
             }
-            self.work.affect(affected);
+            self.work.drop_lost_line(affected);
         }
     }
 
     /// Undoes everything that cores have executed ahead after the place `before` in the turn order.
-    fn settle_all(&mut self, before: Due) {
-        while let Some(core) = self.scheduler.ahead() {
-            self.settle(core, before);
+    fn rewind_all(&mut self, before: Due) {
+        while let Some(core) = self.scheduler.first_core_ahead() {
+            self.rewind(core, before);
         }
         self.work.end_all_ahead();
     }
@@ -211,50 +211,54 @@ impl<'a, V: Variant> Part<'a, V> {
             None => self.work.replay(&quantum),
             Some(details) => {
                 let Quantum { strand, offset, .. } = quantum;
-                watch(details.noting(thread, strand, offset, instruction), &quantum, &mut self.work)
+                watch(
+                    details.watch_thread(thread, strand, offset, instruction),
+                    &quantum,
+                    &mut self.work,
+                )
             }
         };
-        let cycles = self.scheduler.executed_out_of_order(&executed);
+        let cycles = self.scheduler.executed_without_reorder(&executed);
         self.references += executed.references as u64;
         self.threads.executed(thread, &executed, begins, cycles);
     }
 
     /// If a core runs ahead, makes it stop at the place `before` in the turn order. Undoes what the core has executed after that
     /// place.
-    fn settle(&mut self, core: usize, before: Due) {
+    fn rewind(&mut self, core: usize, before: Due) {
         // Two strands can each have a store in the same turn, and possibly only the first of these stores has been executed.
         while self.next_store(core) < before {
             self.store(self.next_store(core));
         }
-        if self.scheduler.next_of(core) < before {
+        if self.scheduler.next_due_of(core) < before {
             // The core's next turn comes before the place `before`, and everything that the core has executed ahead comes before
             // that turn. So nothing has to be undone.
-            self.scheduler.catch_up(core);
+            self.scheduler.commit_core(core);
         }
-        self.execute_again(core, before, usize::MAX);
+        self.reexecute(core, before, usize::MAX);
     }
 
     /// If a core runs ahead, makes it stop after the last of its stores that has been executed. Undoes what the core has executed
     /// after that store.
-    fn settle_after_store(&mut self, core: usize) {
+    fn rewind_after_store(&mut self, core: usize) {
         let stored = self.work.stored(core);
-        self.execute_again(core, Due::NEVER, stored);
+        self.reexecute(core, Due::NEVER, stored);
     }
 
     /// Undoes everything that a core has executed ahead. Then executes again only what comes before the place `before` in the turn
     /// order, and nothing after the core's first `stored` stores.
     #[cold]
     #[inline(never)]
-    fn execute_again(&mut self, core: usize, before: Due, stored: usize) {
+    fn reexecute(&mut self, core: usize, before: Due, stored: usize) {
         if self.scheduler.runs_ahead(core) {
             self.work.undo_ahead(core);
             for undone in self.scheduler.undo(core) {
                 self.references -= undone.references.len() as u64;
                 self.threads.undo(&undone);
-                self.work.forget(undone.strand, undone.references);
+                self.work.subtract_undone(undone.strand, undone.references);
             }
-            self.ahead(core, before, MOST_AT_ONCE, Some(stored));
-            self.scheduler.catch_up(core);
+            self.ahead(core, before, MAX_AHEAD_REFERENCES, Some(stored));
+            self.scheduler.commit_core(core);
         }
         self.work.end_ahead(core);
     }
@@ -293,9 +297,9 @@ impl<'a, V: Variant> Part<'a, V> {
 /// Replays a thread's quantum and collects details about it.
 #[inline(never)]
 fn watch<V: Variant>(
-    mut noting: Noting<'_>,
+    mut watcher: ThreadWatcher<'_>,
     quantum: &Quantum<'_>,
     work: &mut Work<'_, V>,
 ) -> Executed {
-    work.watch(quantum, &mut noting)
+    work.replay_watched(quantum, &mut watcher)
 }

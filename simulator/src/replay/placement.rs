@@ -29,7 +29,7 @@ pub enum Placement {
     Recorded,
     /// Threads are on the strands of a list, in list order.
     List(Vec<StrandId>),
-    /// One thread's references are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This workload is artificial: the
+    /// One thread's references are dealt to the strands of a list, [`DEAL_LENGTH`](Self::DEAL_LENGTH) at a time. This workload is artificial: the
     /// strands share data only because of the dealing.
     Deal(Vec<StrandId>),
 }
@@ -55,7 +55,7 @@ pub enum PlacementError {
     #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
     NoSuchStrand { strand: StrandId, last: usize },
     #[error("deal deals the references of one thread, found {0} threads")]
-    ManyDealt(usize),
+    SeveralThreadsDealt(usize),
     #[error("the program has no strand")]
     NoStrand,
 }
@@ -68,7 +68,7 @@ const NAMED: [(&str, Placement); 3] = [
 
 impl Placement {
     /// The number of references that [`Deal`](Self::Deal) gives a strand at a time.
-    pub const TURN: usize = 1024;
+    pub const DEAL_LENGTH: usize = 1024;
 
     /// Returns, for each thread of the programs, the strand that its recording names, if any.
     pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
@@ -102,7 +102,7 @@ impl Placement {
         named: &[Option<StrandId>],
     ) -> Result<Vec<StrandId>, PlacementError> {
         if matches!(self, Self::Deal(_)) && named.len() != 1 {
-            return Err(PlacementError::ManyDealt(named.len()));
+            return Err(PlacementError::SeveralThreadsDealt(named.len()));
         }
         let order = self.order(allowed);
         let last = machine.strands() - 1;

@@ -3,7 +3,7 @@
 use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
-use super::part::{Part, Way};
+use super::part::{Part, ReplayOrder};
 use super::progress::Progress;
 use super::region::Entered;
 use super::region::Region;
@@ -22,24 +22,24 @@ use crate::replay::scheduler::Scheduler;
 use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
 
 /// The maximum number of references without a pause, if the DRAM channels are as fast as a T2 Plus's.
-const PAUSE: u64 = 1 << 14;
+const MAX_PAUSE_INTERVAL: u64 = 1 << 14;
 
 /// The maximum number of references between two reads of the counters. With more, a 31-bit counter could wrap twice.
-const LONGEST_UNREAD: u64 = 1_000_000;
+const MAX_UNREAD_REFERENCES: u64 = 1_000_000;
 
 /// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of the counters. With more, a
 /// 31-bit counter could wrap twice.
-const MOST_UNREAD_CYCLES: u64 = 1 << 30;
+const MAX_UNREAD_CYCLES: u64 = 1 << 30;
 
 /// The events that never happen in a recording without control flow.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
 /// Returns the maximum number of references without a pause. Slow DRAM channels need more frequent pauses, because lines wait
-/// longer and [`MOST_UNREAD_CYCLES`] are reached sooner.
+/// longer and [`MAX_UNREAD_CYCLES`] are reached sooner.
 pub(super) fn pause(memory: &Config) -> u64 {
     let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
     let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
-    PAUSE * usual / own.max(usual)
+    MAX_PAUSE_INTERVAL * usual / own.max(usual)
 }
 
 pub(super) struct Replay {
@@ -113,7 +113,7 @@ impl Replay {
         let watcher = || Box::new(Watcher::new(&programs, dealt, is_whole));
         let details = prepared.setup.details.then(watcher);
         if details.is_some() {
-            memory.note_moves();
+            memory.track_moves();
         }
         let number = |number| if dealt { 0 } else { number };
         let threads = placed.iter().enumerate();
@@ -122,7 +122,7 @@ impl Replay {
             scheduler.collect_time_line();
         }
         if prepared.setup.late > 0 {
-            scheduler.start_late(prepared.setup.late);
+            scheduler.delay_starts(prepared.setup.late);
         }
         Self {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
@@ -134,7 +134,7 @@ impl Replay {
             notes,
             processes,
             read: (0, 0),
-            entered: Entered::whole(),
+            entered: Entered::whole_program(),
             is_one_by_one: prepared.is_one_by_one,
             before: None,
         }
@@ -163,7 +163,7 @@ impl Replay {
         self.before = Some(Box::new(before));
         self.note_read();
         if let Some(details) = &mut self.details {
-            self.memory.note_moves();
+            self.memory.track_moves();
             details.begin(self.entered.began);
         }
         Ok(())
@@ -185,29 +185,29 @@ impl Replay {
 
     /// Replays at most `most` references. Stops earlier if the caller should report its progress or
     /// [read the counters](Self::is_long_unread). Returns `false` if all threads have ended. If fewer than `most` references were
-    /// replayed, some cores may be ahead of others until [`settle`](Self::settle) is called.
+    /// replayed, some cores may be ahead of others until [`synchronize`](Self::synchronize) is called.
     pub(super) fn next(&mut self, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
-        let unread = LONGEST_UNREAD - (self.references - self.read.0);
+        let unread = MAX_UNREAD_REFERENCES - (self.references - self.read.0);
         let pause = self.pause - (self.references - self.read.0) % self.pause;
         // Near the limit, the counters must be read after the same reference whether or not cores run ahead.
-        let is_near = self.unread_cycles() > MOST_UNREAD_CYCLES / 2;
+        let is_near = self.unread_cycles() > MAX_UNREAD_CYCLES / 2;
         let way = match self.is_one_by_one || is_near {
-            true => Way::OneByOne,
-            false => Way::Ahead(self.references + pause),
+            true => ReplayOrder::OneByOne,
+            false => ReplayOrder::Ahead(self.references + pause),
         };
         let most = match way {
-            Way::OneByOne => most.min(unread).min(pause),
-            Way::Ahead(_) => most.min(unread),
+            ReplayOrder::OneByOne => most.min(unread).min(pause),
+            ReplayOrder::Ahead(_) => most.min(unread),
         };
         self.replay(way, most, board)
     }
 
     /// Undoes what cores have executed ahead of others, so that all cores are at the same point in time.
-    fn settle(&mut self, board: &Board<'_>) -> Result<(), RunError> {
-        self.replay(Way::OneByOne, 0, board).map(drop)
+    fn synchronize(&mut self, board: &Board<'_>) -> Result<(), RunError> {
+        self.replay(ReplayOrder::OneByOne, 0, board).map(drop)
     }
 
-    fn replay(&mut self, way: Way, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
+    fn replay(&mut self, way: ReplayOrder, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let (devices, references) = (board.devices(), self.references);
         let (scheduler, threads) = (&mut self.scheduler, &mut self.threads);
         let watcher = self.details.as_deref_mut();
@@ -226,8 +226,8 @@ impl Replay {
     }
 
     /// Adds all events so far to the devices' counters.
-    pub(super) fn catch_up(&mut self, board: &Board<'_>) -> Result<(), RunError> {
-        self.settle(board)?;
+    pub(super) fn update_counters(&mut self, board: &Board<'_>) -> Result<(), RunError> {
+        self.synchronize(board)?;
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut *self.memory {
             AnyMemory::T2Plus(memory) => memory.work(devices).finish(now)?,
@@ -238,7 +238,8 @@ impl Replay {
 
     /// Returns `true` if the counters must be read before the replay continues, because otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
-        self.references - self.read.0 == LONGEST_UNREAD || self.unread_cycles() > MOST_UNREAD_CYCLES
+        self.references - self.read.0 == MAX_UNREAD_REFERENCES
+            || self.unread_cycles() > MAX_UNREAD_CYCLES
     }
 
     /// Returns the number of cycles that lines have spent in a queue since the counters were last read.

@@ -18,7 +18,7 @@ use crate::recording::{Recording, RecordingError};
 use crate::run::{Covered, RegionRun};
 
 /// The number of quanta between two calls of the observer.
-const PROGRESS: u64 = 1 << 10;
+const QUANTA_PER_OBSERVATION: u64 = 1 << 10;
 
 /// The part of a replay whose events are counted, and the warm-up before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub enum RegionError {
 
 /// A region's points, in the order in which a scheduler watches them.
 #[derive(Clone, Copy)]
-enum Which {
+enum RegionPoint {
     WarmUp,
     From,
     To,
@@ -102,11 +102,11 @@ pub(crate) struct Entered {
 }
 
 impl Region {
-    fn point(&self, which: Which) -> Option<&Point> {
+    fn point(&self, which: RegionPoint) -> Option<&Point> {
         match which {
-            Which::WarmUp => self.warm_up.as_ref(),
-            Which::From => self.from.as_ref(),
-            Which::To => self.to.as_ref(),
+            RegionPoint::WarmUp => self.warm_up.as_ref(),
+            RegionPoint::From => self.from.as_ref(),
+            RegionPoint::To => self.to.as_ref(),
         }
     }
 
@@ -140,13 +140,13 @@ impl Region {
             work.finish(scheduler.now())?;
             return Ok(entered);
         }
-        self.stop_at(scheduler, Which::From)?;
+        self.stop_at(scheduler, RegionPoint::From)?;
         let mut quanta: u64 = 0;
         while let Some((_, quantum)) = scheduler.next(usize::MAX)? {
             let executed = work.replay(&quantum);
             scheduler.executed(&executed);
             quanta += 1;
-            if quanta.is_multiple_of(PROGRESS)
+            if quanta.is_multiple_of(QUANTA_PER_OBSERVATION)
                 && observe(scheduler.progress(scheduler.passed().references)).is_break()
             {
                 entered.stopped = true;
@@ -164,15 +164,16 @@ impl Region {
         scheduler: &mut Scheduler,
         observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Entered, RegionError> {
-        let points = [Which::WarmUp, Which::From, Which::To].map(|which| self.point(which));
+        let points = [RegionPoint::WarmUp, RegionPoint::From, RegionPoint::To]
+            .map(|which| self.point(which));
         scheduler.watch(points.map(|point| point.map_or(&[][..], |point| point.at.addresses())));
-        let next = if self.warm_up.is_some() { Which::WarmUp } else { Which::From };
+        let next = if self.warm_up.is_some() { RegionPoint::WarmUp } else { RegionPoint::From };
         self.stop_at(scheduler, next)?;
         let mut stopped = false;
         let mut quanta: u64 = 0;
         while self.point(next).is_some() && !stopped && scheduler.skip()? {
             quanta += 1;
-            stopped = quanta.is_multiple_of(PROGRESS)
+            stopped = quanta.is_multiple_of(QUANTA_PER_OBSERVATION)
                 && observe(scheduler.progress(scheduler.passed().references)).is_break();
         }
         let entered = Entered {
@@ -183,7 +184,7 @@ impl Region {
             stopped,
         };
         match (stopped, next) {
-            (false, Which::WarmUp) => self.ensure_reached(scheduler, next).map(|()| entered),
+            (false, RegionPoint::WarmUp) => self.ensure_reached(scheduler, next).map(|()| entered),
             (_, _) => self.begin(scheduler, entered),
         }
     }
@@ -195,8 +196,8 @@ impl Region {
         mut entered: Entered,
     ) -> Result<Entered, RegionError> {
         if !entered.stopped {
-            self.ensure_reached(scheduler, Which::From)?;
-            self.stop_at(scheduler, Which::To)?;
+            self.ensure_reached(scheduler, RegionPoint::From)?;
+            self.stop_at(scheduler, RegionPoint::To)?;
         }
         entered.began = scheduler.now();
         scheduler.count_from(entered.began);
@@ -204,25 +205,25 @@ impl Region {
     }
 
     /// Makes the scheduler stop at one of the region's points. If the region lacks that point, the scheduler does not stop.
-    fn stop_at(&self, scheduler: &mut Scheduler, which: Which) -> Result<(), RegionError> {
+    fn stop_at(&self, scheduler: &mut Scheduler, which: RegionPoint) -> Result<(), RegionError> {
         let Some(point) = self.point(which) else {
-            scheduler.stop_nowhere();
+            scheduler.clear_stop();
             return Ok(());
         };
         let is_ahead = match &point.at {
             Moment::Instructions(number) => scheduler.stop_after(*number),
             Moment::Reached { number, .. } => {
                 let first = match which {
-                    Which::To => scheduler.seen(which as usize) + 1,
-                    Which::WarmUp | Which::From => 1,
+                    RegionPoint::To => scheduler.seen(which as usize) + 1,
+                    RegionPoint::WarmUp | RegionPoint::From => 1,
                 };
-                scheduler.stop_when_seen(which as usize, number.unwrap_or(first))
+                scheduler.stop_when_reached(which as usize, number.unwrap_or(first))
             }
         };
         let before = match which {
-            Which::WarmUp => None,
-            Which::From => self.point(Which::WarmUp),
-            Which::To => self.point(Which::From),
+            RegionPoint::WarmUp => None,
+            RegionPoint::From => self.point(RegionPoint::WarmUp),
+            RegionPoint::To => self.point(RegionPoint::From),
         };
         match (is_ahead, before) {
             (true, _) => Ok(()),
@@ -234,7 +235,7 @@ impl Region {
     }
 
     /// Returns an error unless the scheduler has stopped at this point of the region. Succeeds if the region lacks the point.
-    fn ensure_reached(&self, scheduler: &Scheduler, which: Which) -> Result<(), RegionError> {
+    fn ensure_reached(&self, scheduler: &Scheduler, which: RegionPoint) -> Result<(), RegionError> {
         let Some(point) = self.point(which).filter(|_| !scheduler.has_stopped()) else {
             return Ok(());
         };
@@ -244,7 +245,7 @@ impl Region {
             }
             Moment::Reached { number, .. } => match (scheduler.seen(which as usize), which) {
                 (0, _) => "it never reaches this point".to_owned(),
-                (_, Which::To) if number.is_none() => {
+                (_, RegionPoint::To) if number.is_none() => {
                     "it reaches this point only earlier".to_owned()
                 }
                 (1, _) => "it reaches this point once".to_owned(),
@@ -257,7 +258,7 @@ impl Region {
 
 impl Entered {
     /// Returns the value for a replay without a region, which counts the events of the whole programs.
-    pub(crate) fn whole() -> Self {
+    pub(crate) fn whole_program() -> Self {
         Self {
             region: Region::default(),
             skipped: Covered::default(),
@@ -269,7 +270,7 @@ impl Entered {
 
     /// Returns an error unless the replay has ended at the region's end.
     pub(crate) fn ensure_ended(&self, scheduler: &Scheduler) -> Result<(), RegionError> {
-        self.region.ensure_reached(scheduler, Which::To)
+        self.region.ensure_reached(scheduler, RegionPoint::To)
     }
 
     /// Returns the number of references that were skipped or that warmed the caches.

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use guest_abi::Pmu;
 
-use super::compared::{counters, counts, names, of_guests};
+use super::compared::{counters, counts, guest_calls, names};
 use super::error::RunError;
-use super::measure::{Bystander, Measurement, Pair};
+use super::measure::{Bystander, CounterPair, Measurement};
 use super::program::Replay;
 use super::progress::Progress;
 use super::setup::{Prepared, Setup};
@@ -17,7 +17,7 @@ use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 use crate::setters::opaque;
 
 /// The number of hypercalls up to which details keep all events. After that, they keep only the events that fit into the rings.
-const MOST_CALLS: u64 = 1 << 19;
+const MAX_RECORDED_CALLS: u64 = 1 << 19;
 
 /// A point in a replay at which the observer is called.
 #[derive(Clone, Copy, Debug)]
@@ -29,18 +29,18 @@ pub enum Stage<'a> {
     Progress(Progress),
     /// The guest has read its counters after this number of references.
     #[allow(missing_docs, reason = "the names say it")]
-    Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
+    Sample { references: u64, counters: &'a [CounterPair], now: PausedReplay<'a> },
 }
 
 /// A paused replay. It computes a result only when the observer requests it.
 #[derive(Clone, Copy)]
-pub struct Now<'a> {
+pub struct PausedReplay<'a> {
     replay: &'a Replay,
     truth: &'a Truth,
     so_far: &'a dyn Fn() -> Replayed,
 }
 
-impl<'a> Now<'a> {
+impl<'a> PausedReplay<'a> {
     /// Returns the record of all events so far.
     #[must_use]
     pub fn truth(self) -> &'a Truth {
@@ -60,7 +60,7 @@ impl<'a> Now<'a> {
     }
 }
 
-opaque!(Now<'_>, "Now");
+opaque!(PausedReplay<'_>, "PausedReplay");
 
 /// Returns the note about a replay that its observer has stopped.
 pub(crate) fn stopped_after(references: u64) -> String {
@@ -112,7 +112,7 @@ impl Prepared {
                 if point || without_details {
                     let calls = || -> u64 { calls(board).iter().sum() };
                     let before = calls();
-                    replay.catch_up(board)?;
+                    replay.update_counters(board)?;
                     guest.sample()?;
                     replay.note_read();
                     if let Some(watcher) = replay.watcher().filter(|_| !without_details) {
@@ -120,13 +120,13 @@ impl Prepared {
                     }
                 }
                 if sample {
-                    bystanders.iter().for_each(Bystander::ask);
+                    bystanders.iter().for_each(Bystander::read_registers);
                     let so_far = || self.so_far(&replay, &guest.pairs, board);
                     let truth = &*replay.truth();
-                    let now = Now { replay: &replay, truth, so_far: &so_far };
+                    let now = PausedReplay { replay: &replay, truth, so_far: &so_far };
                     let counters = &*guest.pairs;
                     stopped = observe(Stage::Sample { references, counters, now }).is_break();
-                    guest.pairs.iter_mut().for_each(Pair::shown);
+                    guest.pairs.iter_mut().for_each(CounterPair::end_sample);
                     sampled = references;
                 }
                 if point {
@@ -150,7 +150,7 @@ impl Prepared {
     }
 
     /// Returns the result that the replay would have if it ended now.
-    fn so_far(&self, replay: &Replay, pairs: &[Pair], board: &Board<'_>) -> Replayed {
+    fn so_far(&self, replay: &Replay, pairs: &[CounterPair], board: &Board<'_>) -> Replayed {
         let truth = &*replay.truth();
         let counters = self.counters(pairs, truth);
         Replayed {
@@ -173,7 +173,7 @@ impl Prepared {
             notes: replay.notes(),
             stopped: false,
             hypercalls: Hypercalls::sum(&board.tallies()),
-            guests: of_guests(&self.setup.guests, board),
+            guests: guest_calls(&self.setup.guests, board),
             truth_matches: (counters.iter()).all(|counter| counter.measured == counter.truth),
             counters,
             details: replay.details(),
@@ -182,10 +182,10 @@ impl Prepared {
     }
 
     /// Adds a point to the details' time series.
-    fn add_point(&self, replay: &mut Replay, pairs: &[Pair], board: &Board<'_>) {
+    fn add_point(&self, replay: &mut Replay, pairs: &[CounterPair], board: &Board<'_>) {
         let calls = calls(board);
-        if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MOST_CALLS {
-            board.keep_no_more();
+        if self.setup.tracing.is_none() && calls.iter().sum::<u64>() > MAX_RECORDED_CALLS {
+            board.stop_collecting();
         }
         let truth = &*replay.truth();
         let counters = pairs.iter().flat_map(|pair| counts(pair, truth, self.setup.perf_config));
@@ -202,7 +202,7 @@ impl Prepared {
         }
     }
 
-    fn counters(&self, pairs: &[Pair], truth: &Truth) -> Vec<CounterResult> {
+    fn counters(&self, pairs: &[CounterPair], truth: &Truth) -> Vec<CounterResult> {
         pairs.iter().flat_map(|pair| counters(pair, truth, self.setup.perf_config)).collect()
     }
 }

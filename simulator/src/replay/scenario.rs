@@ -13,7 +13,7 @@ use perfctr_service::mailbox::{self, Step as Request};
 use perfctr_service::{Grant, StrandSet, Unit};
 use platform::models::Devices;
 
-use super::compared::{counters, of_guests};
+use super::compared::{counters, guest_calls};
 use super::error::RunError;
 use super::measure::{Measurement, TRIES};
 use super::program::Replay;
@@ -25,12 +25,13 @@ use crate::machine::board::Board;
 use crate::machine::guests::FileError;
 use crate::memory::Truth;
 use crate::operator::{
-    Action, Answer, Operated, Operator, Scenario, Step, Unchecked, Worked, gains,
+    Action, Answer, OperatedMachine, Operator, OperatorProgress, Scenario, Step, UncheckedScenario,
+    adds_right,
 };
 use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 
 /// The maximum number of cross-calls for a change. Even the slowest hubs need far fewer.
-const MOST_CROSS_CALLS: u64 = 10_000_000;
+const MAX_CROSS_CALLS: u64 = 10_000_000;
 
 /// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,7 @@ impl Prepared {
     ///
     /// # Errors
     /// Returns an error if a step is impossible.
-    pub fn check_scenario(&self, scenario: Unchecked) -> Result<Scenario, FileError> {
+    pub fn check_scenario(&self, scenario: UncheckedScenario) -> Result<Scenario, FileError> {
         let callers = self.callers().map(|(_, strand)| strand);
         let busy: Vec<StrandId> = callers.chain(self.strands().iter().copied()).collect();
         scenario.without_clocks()?.check(self.setup().machine, &self.setup().guests, &busy)
@@ -82,13 +83,13 @@ impl Prepared {
                     stopped = true;
                     break;
                 }
-                let patience = operator.patience(replay.references);
+                let patience = operator.until_next_work(replay.references);
                 let until = replay.references.saturating_add(patience);
                 let mut phase = stage.begin(&replay)?;
                 replay.note_read();
                 while replay.references < until && !stopped {
                     let goes_on = replay.next(until - replay.references, board)?;
-                    replay.catch_up(board)?;
+                    replay.update_counters(board)?;
                     if !goes_on {
                         ended = true;
                         break;
@@ -108,7 +109,7 @@ impl Prepared {
             }
             stopped &= !ended;
             if !stopped {
-                for step in operator.left() {
+                for step in operator.remaining() {
                     let _ = observe(ScenarioStage::NotReached(step, replay.references));
                 }
             }
@@ -130,11 +131,11 @@ impl Prepared {
                 threads: replay.threads(),
                 notes,
                 stopped,
-                steps: operator.made().to_vec(),
+                steps: operator.completed().to_vec(),
                 phases,
                 units: units(board),
                 hypercalls: Hypercalls::sum(&board.tallies()),
-                guests: of_guests(&self.setup().guests, board),
+                guests: guest_calls(&self.setup().guests, board),
                 truth_matches,
                 trace: None,
             })
@@ -150,7 +151,7 @@ struct Mailbox<'a> {
     request: Option<(StrandId, Request)>,
 }
 
-impl Operated for Mailbox<'_> {
+impl OperatedMachine for Mailbox<'_> {
     fn devices(&self) -> &Devices {
         self.board.devices()
     }
@@ -256,17 +257,17 @@ impl<'a> Play<'a, '_> {
         let mut settled = Settled::default();
         loop {
             match operator.work(&mut mailbox, references) {
-                Worked::Nothing => return Ok(ControlFlow::Continue(())),
-                Worked::Asked => {
+                OperatorProgress::Nothing => return Ok(ControlFlow::Continue(())),
+                OperatorProgress::Requested => {
                     if let Some(awaited) = operator.pending() {
-                        self.settle(awaited, &mut settled)?;
+                        self.complete_change(awaited, &mut settled)?;
                     }
                 }
-                Worked::Made(action, step) => {
+                OperatorProgress::Completed(action, step) => {
                     let now = self.held();
                     let callers = self.prepared.callers();
                     for ((guest, strand), (held, now)) in callers.zip(held.iter().zip(&now)) {
-                        if gains(*held, *now) || action == Action::Reset(guest) {
+                        if adds_right(*held, *now) || action == Action::Reset(guest) {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
@@ -292,7 +293,7 @@ impl<'a> Play<'a, '_> {
 
     /// Lets the strands in `awaited`, for which a pending change waits, take their cross-calls. Before the first cross-call, lets
     /// guests make calls.
-    fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
+    fn complete_change(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
             settled.awaited = Some(awaited.iter().count());
             for (guest, strand) in self.prepared.callers() {
@@ -305,10 +306,10 @@ impl<'a> Play<'a, '_> {
                 }
             }
         }
-        if settled.cross_calls >= MOST_CROSS_CALLS {
+        if settled.cross_calls >= MAX_CROSS_CALLS {
             return Err(RunError::Endless);
         }
-        let taken = awaited.iter().filter(|strand| self.board.answer(*strand));
+        let taken = awaited.iter().filter(|strand| self.board.take_cross_call(*strand));
         settled.cross_calls += taken.count() as u64;
         Ok(())
     }

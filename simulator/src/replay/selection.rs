@@ -181,7 +181,7 @@ impl Selection {
 
     /// Returns all events of the units that the machine has.
     #[must_use]
-    pub fn all_of(machine: Machine) -> Vec<Listed> {
+    pub fn available_events(machine: Machine) -> Vec<Listed> {
         let mut all = Vec::new();
         macro_rules! list {
             ($($class:ident: $event:ty),*) => { $(
@@ -219,7 +219,7 @@ impl Selection {
     }
 
     /// Returns the names of the selected classes that belong to hubs.
-    pub fn of_hubs(&self) -> Vec<&'static str> {
+    pub fn hub_classes(&self) -> Vec<&'static str> {
         [("lpu", self.lpu.is_some()), ("gpd", self.gpd.is_some()), ("asu", self.asu.is_some())]
             .into_iter()
             .filter_map(|(class, chosen)| chosen.then_some(class))
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_list() {
+    fn invalid_lists_are_rejected() {
         for (list, error) in [
             (
                 "mem_reads",
@@ -305,7 +305,7 @@ mod tests {
         for (model, class) in [(Model::Batoka, "lpu"), (Model::Maramba, "dram")] {
             let selection = Selection::default_for(Machine::new(model, 1).unwrap());
             assert!(selection.not_modelled().is_empty());
-            assert_eq!(selection.of_hubs().contains(&class), class == "lpu");
+            assert_eq!(selection.hub_classes().contains(&class), class == "lpu");
         }
     }
 }

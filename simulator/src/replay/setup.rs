@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::program::pause;
 use super::region::Region;
 use super::selection::Selection;
-use crate::events::collect::{Collector, Keep, Rings};
+use crate::events::collect::{Collector, Retention, Rings};
 use crate::events::kinds::EventKinds;
 use crate::events::layouts::LayoutName;
 use crate::events::{Epoch, Trace};
@@ -22,7 +22,7 @@ use crate::memory::geometry::LINE_SHIFT;
 use crate::memory::{AnyMemory, Config, MemoryError};
 use crate::recording::Recording;
 use crate::replay::placement::{Placement, PlacementError};
-use crate::replay::scheduler::MOST_PROGRAMS;
+use crate::replay::scheduler::MAX_PROGRAMS;
 use crate::run::Conditions;
 use crate::setters::setters;
 
@@ -67,13 +67,14 @@ pub struct Setup {
 pub struct Tracing {
     /// The layout of the event headers in the rings.
     pub layout: LayoutName,
-    pub keep: Keep,
+    pub keep: Retention,
     /// The time of day at which the replay starts; `None` for a trace without times of day.
     pub epoch: Option<Epoch>,
 }
 
 /// How events are recorded if details are collected: all events, with their exact times.
-const OF_DETAILS: Tracing = Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None };
+const DETAILS_TRACING: Tracing =
+    Tracing { layout: LayoutName::Clock64, keep: Retention::All, epoch: None };
 
 /// Why a setup cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +86,7 @@ pub enum SetupError {
     #[error("there is no guest")]
     NoGuest,
     #[error("strand {0} belongs to no guest")]
-    Nobodys(StrandId),
+    UnownedStrand(StrandId),
     /// The named strands belong to two guests. Each string describes a strand and its guest.
     #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
     TwoGuests(String, String),
@@ -93,10 +94,10 @@ pub enum SetupError {
     Placement(#[from] PlacementError),
     #[error("there is no program, expected at least one")]
     NoProgram,
-    #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
+    #[error("{0} programs, expected at most {MAX_PROGRAMS}")]
     TooManyPrograms(usize),
-    #[error("found {0} cycles for an access to a hub, expected at most {most}", most = Setup::MOST_HUB_CYCLES)]
-    SlowHubs(u64),
+    #[error("found {0} cycles for an access to a hub, expected at most {most}", most = Setup::MAX_HUB_CYCLES)]
+    HubCycles(u64),
     #[error("found an interval of 0 references, expected at least 1")]
     NoInterval,
     #[error(transparent)]
@@ -104,7 +105,7 @@ pub enum SetupError {
     #[error(
         "l2.line is {0}, expected 64 for details: a 64-bit word has one bit for each byte of a line"
     )]
-    Lines(u64),
+    LineBytes(u64),
 }
 
 impl Setup {
@@ -113,10 +114,10 @@ impl Setup {
 
     /// The maximum of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than this, so it outlasts even
     /// the slowest access.
-    pub const MOST_HUB_CYCLES: u64 = 100_000;
+    pub const MAX_HUB_CYCLES: u64 = 100_000;
 
     /// The maximum number of cycles by which a thread can start later; see [`late`](Self::late).
-    pub const LATEST: u64 = 255;
+    pub const MAX_START_DELAY: u64 = 255;
 
     /// Returns a setup that replays one or several programs on this machine, with two guests. The first guest has all rights, and
     /// all cores except the last. The second guest has the last core, and no rights.
@@ -142,7 +143,7 @@ impl Setup {
     /// Returns a setup that replays these programs in the same way, except that threads start [later](Self::late). It collects
     /// neither details nor events.
     #[must_use]
-    pub fn again(&self, programs: Vec<Recording>, late: u64) -> Self {
+    pub fn repeated(&self, programs: Vec<Recording>, late: u64) -> Self {
         Self {
             machine: self.machine,
             memory: self.memory,
@@ -187,7 +188,7 @@ impl Setup {
         let first = configs.first().ok_or(SetupError::NoGuest)?;
         match self.programs.len() {
             0 => return Err(SetupError::NoProgram),
-            1..=MOST_PROGRAMS => {}
+            1..=MAX_PROGRAMS => {}
             many => return Err(SetupError::TooManyPrograms(many)),
         }
         let named = Placement::named(&self.programs);
@@ -199,15 +200,15 @@ impl Setup {
             seen.insert(*strand);
             first
         });
-        let measuring = self.holder(&strands)?;
-        if self.hub_cycles > Self::MOST_HUB_CYCLES {
-            return Err(SetupError::SlowHubs(self.hub_cycles));
+        let measuring = self.guest_of(&strands)?;
+        if self.hub_cycles > Self::MAX_HUB_CYCLES {
+            return Err(SetupError::HubCycles(self.hub_cycles));
         }
         if self.interval == Some(0) {
             return Err(SetupError::NoInterval);
         }
         if self.details && self.memory.l2.line != 1 << LINE_SHIFT {
-            return Err(SetupError::Lines(self.memory.l2.line));
+            return Err(SetupError::LineBytes(self.memory.l2.line));
         }
         Ok(Prepared {
             memory: Some(Box::new(AnyMemory::new(&machine, &self.memory)?)),
@@ -238,16 +239,16 @@ impl Setup {
     }
 
     /// Returns the guest that has all these strands.
-    fn holder(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
+    fn guest_of(&self, strands: &[StrandId]) -> Result<GuestId, SetupError> {
         let mut holder = None;
         for strand in strands {
             let of = (self.guests.iter())
                 .position(|guest| guest.config.strands.contains(*strand))
-                .ok_or(SetupError::Nobodys(*strand))?;
+                .ok_or(SetupError::UnownedStrand(*strand))?;
             let (first, other) = *holder.get_or_insert((*strand, of));
             if other != of {
                 let [first, second] = [(first, other), (*strand, of)].map(|(strand, guest)| {
-                    let named = self.who_names(strand);
+                    let named = self.recording_that_names(strand);
                     let named = named.map(|name| format!(" (named by {name})"));
                     let guest = &self.guests[guest].name;
                     format!("{strand}{} to {guest}", named.unwrap_or_default())
@@ -260,7 +261,7 @@ impl Setup {
     }
 
     /// Returns the name of a program whose recording names this strand; `None` if there is none.
-    fn who_names(&self, strand: StrandId) -> Option<&str> {
+    fn recording_that_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
             (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand))
         };
@@ -338,7 +339,7 @@ impl Prepared {
         work: impl for<'a> FnOnce(&'a Board<'a>) -> Result<R, RunError>,
     ) -> Result<(R, Option<Trace>), RunError> {
         let Setup { machine, guests, hub_cycles, tracing, details, .. } = &self.setup;
-        let tracing = tracing.or(details.then_some(OF_DETAILS));
+        let tracing = tracing.or(details.then_some(DETAILS_TRACING));
         let devices = devices(*machine, *hub_cycles);
         let configs: Vec<_> = guests.iter().map(|guest| guest.config).collect();
         let clock = MachineClock::new(&devices);
@@ -347,7 +348,7 @@ impl Prepared {
             Some(rings) => rings.collector(&clock),
             None => Collector::Off,
         };
-        let keep = tracing.map_or(Keep::First, |tracing| tracing.keep);
+        let keep = tracing.map_or(Retention::First, |tracing| tracing.keep);
         let board = Board::new(&devices, &clock, &collector, keep, &configs)?;
         let result = work(&board)?;
         let trace = tracing.map(|tracing| Trace {

@@ -8,7 +8,7 @@ use guest_abi::{Mcu, Node};
 use platform::{Interleave, Machine, Model};
 
 use super::{RunError, Selection, Setup};
-use crate::memory::broken::{Map, broken};
+use crate::memory::broken::{Map, with_broken_map};
 use crate::memory::{Config, Pages};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
@@ -31,11 +31,11 @@ fn program() -> Recording {
 }
 
 /// Returns what the replay reports about wrong counts; `None` if it reports no difference.
-fn told(machine: Machine, events: &str) -> Option<String> {
-    told_with(machine, events, Pages::Hardware)
+fn report(machine: Machine, events: &str) -> Option<String> {
+    report_with(machine, events, Pages::Hardware)
 }
 
-fn told_with(machine: Machine, events: &str, pages: Pages) -> Option<String> {
+fn report_with(machine: Machine, events: &str, pages: Pages) -> Option<String> {
     let selection = match events {
         "" => Selection::default_for(machine),
         events => Selection::parse(events).unwrap(),
@@ -96,9 +96,9 @@ fn a_broken_map_is_noticed() {
         (Map::Written, |value| value & !0xff00, four, "", differs),
     ];
     for (map, wrong, machine, events, expected) in breakages {
-        assert_eq!(told(machine, events), None, "{map:?}");
-        let told = broken(map, wrong, || told(machine, events)).unwrap_or_default();
-        assert!(told.contains(expected), "{map:?} on {machine:?}: {told:?}");
+        assert_eq!(report(machine, events), None, "{map:?}");
+        let report = with_broken_map(map, wrong, || report(machine, events)).unwrap_or_default();
+        assert!(report.contains(expected), "{map:?} on {machine:?}: {report:?}");
     }
 }
 
@@ -116,20 +116,21 @@ fn a_page_on_a_wrong_node_is_noticed() {
         (Map::Home, |stripe| stripe + 1, four.with_interleave(Interleave::Gigabyte), "hardware"),
     ] {
         let pages = pages.parse().unwrap();
-        assert_eq!(told_with(machine, "", pages), None, "{pages}");
-        let told = broken(map, wrong, || told_with(machine, "", pages)).unwrap_or_default();
-        assert!(told.contains("where it does not belong"), "{map:?}, {pages}: {told:?}");
+        assert_eq!(report_with(machine, "", pages), None, "{pages}");
+        let report =
+            with_broken_map(map, wrong, || report_with(machine, "", pages)).unwrap_or_default();
+        assert!(report.contains("where it does not belong"), "{map:?}, {pages}: {report:?}");
     }
 }
 
 #[test]
 fn a_stray_line_is_named() {
-    let told = broken(
+    let report = with_broken_map(
         Map::EnabledChannel,
         |_| 1,
-        || told(machine(Model::Maramba, 1).without_channel(Node::Node0, Mcu::Mcu1), ""),
+        || report(machine(Model::Maramba, 1).without_channel(Node::Node0, Mcu::Mcu1), ""),
     );
     let expected =
         "the simulator is wrong: line 0x7 was at NODE0_MCU1, which the machine does not have";
-    assert_eq!(told.as_deref(), Some(expected));
+    assert_eq!(report.as_deref(), Some(expected));
 }

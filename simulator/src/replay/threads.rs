@@ -16,13 +16,13 @@ pub(super) struct Threads {
     stray: Option<Stray>,
 }
 
-const NONE: usize = usize::MAX;
+const NO_THREAD: usize = usize::MAX;
 
 impl Threads {
     /// Returns the threads with these numbers and strands, before they have executed anything.
     pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
         let results = threads.map(|(thread, strand)| ThreadRun::new(thread, strand));
-        let on = vec![(NONE, Waited::default()); StrandId::COUNT];
+        let on = vec![(NO_THREAD, Waited::default()); StrandId::COUNT];
         Self { results: results.collect(), on, stray: None }
     }
 

@@ -136,7 +136,7 @@ fn item() -> impl Strategy<Value = Item> {
 
 /// How a program is replayed.
 #[derive(Clone, Debug)]
-struct How {
+struct ReplayOptions {
     nodes: usize,
     placement: Placement,
     is_small: bool,
@@ -147,7 +147,7 @@ struct How {
     details: bool,
 }
 
-fn how() -> impl Strategy<Value = How> {
+fn how() -> impl Strategy<Value = ReplayOptions> {
     let placements = vec![Placement::Spread, Placement::Pack, Placement::OnePerCore];
     (
         1..=4_usize,
@@ -159,15 +159,8 @@ fn how() -> impl Strategy<Value = How> {
         prop::option::of(1..2000_u64),
         any::<bool>(),
     )
-        .prop_map(|(nodes, placement, is_small, chunk, interval, ends, pause, details)| How {
-            nodes,
-            placement,
-            is_small,
-            chunk,
-            interval,
-            ends,
-            pause,
-            details,
+        .prop_map(|(nodes, placement, is_small, chunk, interval, ends, pause, details)| {
+            ReplayOptions { nodes, placement, is_small, chunk, interval, ends, pause, details }
         })
 }
 
@@ -182,12 +175,16 @@ fn small() -> Config {
     }
 }
 
-fn replay(threads: &[Vec<Item>], how: &How, is_one_by_one: bool) -> Option<Replayed> {
+fn replay(threads: &[Vec<Item>], how: &ReplayOptions, is_one_by_one: bool) -> Option<Replayed> {
     let threads = (0..).zip(threads).map(|(number, items)| thread(number, items, how.chunk));
     replay_threads(threads.collect(), how, is_one_by_one)
 }
 
-fn replay_threads(threads: Vec<Vec<Chunk>>, how: &How, is_one_by_one: bool) -> Option<Replayed> {
+fn replay_threads(
+    threads: Vec<Vec<Chunk>>,
+    how: &ReplayOptions,
+    is_one_by_one: bool,
+) -> Option<Replayed> {
     let recording = Recording::from_threads("program", threads);
     let machine = Machine::new(Model::Batoka, how.nodes).unwrap();
     let to = how.ends.map(|at| Point { name: "end".into(), at: Moment::Instructions(at) });
@@ -215,15 +212,15 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_ways_have_the_same_outcome(
+    fn running_ahead_does_not_change_the_outcome(
         threads in prop::collection::vec(prop::collection::vec(item(), 1..40), 1..24),
         how in how(),
     ) {
-        let one_by_one = replay(&threads, &how, true);
+        let without_steps = replay(&threads, &how, true);
         let ahead = replay(&threads, &how, false);
         let json = |run: &Option<Replayed>| serde_json::to_string_pretty(run).unwrap();
-        let (one_by_one, ahead) = (json(&one_by_one), json(&ahead));
-        prop_assert_eq!(one_by_one, ahead);
+        let (without_steps, ahead) = (json(&without_steps), json(&ahead));
+        prop_assert_eq!(without_steps, ahead);
     }
 }
 
@@ -234,7 +231,7 @@ fn pauses_do_not_change_the_outcome() {
     for (placement, details) in
         [(Placement::Spread, false), (Placement::Pack, false), (Placement::Pack, true)]
     {
-        let how = How {
+        let how = ReplayOptions {
             nodes: 2,
             placement,
             is_small: false,
@@ -245,11 +242,11 @@ fn pauses_do_not_change_the_outcome() {
             details,
         };
         let threads = vec![items.to_vec(); 12];
-        let [one_by_one, ahead] = [true, false].map(|way| {
+        let [without_steps, ahead] = [true, false].map(|way| {
             let run = replay(&threads, &how, way);
             serde_json::to_string_pretty(&run).unwrap()
         });
-        assert_eq!(one_by_one, ahead, "{how:?}");
+        assert_eq!(without_steps, ahead, "{how:?}");
     }
 }
 
@@ -276,7 +273,7 @@ const ROUNDS: u64 = 40_000;
 /// The uses of a line are counted from its first move on, even if a core that uses it has run ahead of the move.
 #[test]
 fn uses_count_from_the_first_move_on() {
-    let how = How {
+    let how = ReplayOptions {
         nodes: 2,
         placement: Placement::Spread,
         is_small: false,
@@ -288,7 +285,7 @@ fn uses_count_from_the_first_move_on() {
     };
     let mut counted = Vec::new();
     for others in [1000, 10_000, 30_000, 60_000] {
-        let [one_by_one, ahead] =
+        let [without_steps, ahead] =
             [true, false].map(|way| replay_threads(one_move(others), &how, way).unwrap());
         let uses = |run: &Replayed| -> u64 {
             let lines = &run.details.as_ref().unwrap().lines;
@@ -296,7 +293,7 @@ fn uses_count_from_the_first_move_on() {
             let of_owner = lines.hottest[0].users.iter().filter(|user| user.thread == 0);
             of_owner.map(|user| user.times).sum()
         };
-        assert_eq!(uses(&one_by_one), uses(&ahead), "{others}");
+        assert_eq!(uses(&without_steps), uses(&ahead), "{others}");
         counted.push(uses(&ahead));
     }
     // The later the line moves, the fewer uses follow.

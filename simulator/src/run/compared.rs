@@ -240,7 +240,7 @@ impl Run {
             }
         }
         if let Some(region) = self.region() {
-            settings.text("region", region.asked());
+            settings.text("region", region.selection());
         }
         settings.0
     }

@@ -84,9 +84,9 @@ pub struct HypervisorRun {
 pub struct StrandRun {
     #[serde(with = "json")]
     pub strand: StrandId,
-    pub instructions: ByWhom,
+    pub instructions: BySoftware,
     /// The strand's cycles, except those in which it was parked or halted.
-    pub cycles: ByWhom,
+    pub cycles: BySoftware,
     /// The number of traps, including interrupts.
     pub traps: u64,
     /// The strand's requests to the L2 cache, counted by the unit that served them.
@@ -95,14 +95,14 @@ pub struct StrandRun {
 
 /// A number, split by the kind of software that was executing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByWhom {
+pub struct BySoftware {
     /// The number for guests, both privileged and nonprivileged.
     pub guest: u64,
     #[allow(missing_docs, reason = "its name says it")]
     pub hypervisor: u64,
 }
 
-impl ByWhom {
+impl BySoftware {
     pub(crate) fn new([user, privileged, hypervisor]: [u64; 3]) -> Self {
         Self { guest: user + privileged, hypervisor }
     }

@@ -29,7 +29,7 @@ use crate::text::{self, line};
 
 pub use compared::{Conditions, Figure, FigureValue, Setting, SettingValue};
 pub use executed::{
-    ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
+    BySoftware, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
 };
 pub use passes::PassError;
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
@@ -47,7 +47,7 @@ pub use waits::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
 pub const VERSION: u64 = 1;
 
 /// The maximum length of a run's file in bytes. In memory, the run takes up to sixteen times as many.
-pub const LONGEST: u64 = 64 << 20;
+pub const MAX_BYTES: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
 ///
@@ -123,7 +123,7 @@ impl<'de> Deserialize<'de> for Run {
 impl Run {
     /// Reads a run from a file.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::parse(&input::read(path, LONGEST)?)
+        Self::parse(&input::read(path, MAX_BYTES)?)
             .map_err(|source| ReadError::Parse { name: path.display().to_string(), source })
     }
 

@@ -49,7 +49,7 @@ impl Covered {
 impl RegionRun {
     /// Returns the points that selected the region, such as
     /// `work to work#2, warm-up from the start`.
-    pub(crate) fn asked(&self) -> String {
+    pub(crate) fn selection(&self) -> String {
         let from = self.from.as_deref().unwrap_or("the start");
         let to = self.to.as_deref().unwrap_or("the end");
         let warm_up = self.warm_up.iter().map(|from| format!(", warm-up from {from}"));

@@ -11,7 +11,7 @@ use crate::analysis::details::{Details, InstructionMisses, ProgramDetails};
 use crate::analysis::sharing::SharedLine;
 use crate::events::Trace;
 use crate::json;
-use crate::machine::board::Tally;
+use crate::machine::board::StatusCounts;
 use crate::machine::clock::HZ;
 use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
@@ -245,7 +245,7 @@ pub struct CounterResult {
 impl Hypercalls {
     /// Converts a tally, which identifies statuses by number, to counts that identify them by name.
     #[must_use]
-    pub fn new(tally: &Tally) -> Self {
+    pub fn new(tally: &StatusCounts) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
         Self { total: tally.values().sum(), by_status: named.collect() }
     }
@@ -263,8 +263,8 @@ impl Hypercalls {
 
     /// Adds up the tallies of all guests.
     #[must_use]
-    pub fn sum(tallies: &[Tally]) -> Self {
-        let mut sum = Tally::new();
+    pub fn sum(tallies: &[StatusCounts]) -> Self {
+        let mut sum = StatusCounts::new();
         for (status, count) in tallies.iter().flatten() {
             *sum.entry(*status).or_default() += count;
         }

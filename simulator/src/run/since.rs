@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{CounterResult, GuestCalls, Hypercalls, ProcessRun, Replayed, Stack, ThreadRun, Time};
-use crate::analysis::details::{InstructionMisses, MOST_CODE, Missed};
+use crate::analysis::details::{InstructionMisses, MAX_CODE, Missed};
 use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
@@ -121,7 +121,7 @@ impl Usage {
 /// because that instruction's earlier misses are unknown.
 fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses]) {
     let place = |one: &InstructionMisses| (one.program, one.address);
-    let whole = earlier.len() < MOST_CODE;
+    let whole = earlier.len() < MAX_CODE;
     let then: HashMap<_, _> = (earlier.iter()).map(|one| (place(one), one.missed)).collect();
     code.retain_mut(|one| {
         let then = then.get(&place(one)).copied();

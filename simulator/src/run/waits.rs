@@ -225,15 +225,15 @@ pub struct WaitPlace {
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// The waits of one thread for another, longest first, for at most [`Waits::MOST`] pairs of threads.
+    /// The waits of one thread for another, longest first, for at most [`Waits::MAX_ENTRIES`] pairs of threads.
     pub pairs: Vec<WaitFor>,
-    /// The locks that threads took, longest waits first. There are at most [`Waits::MOST`].
+    /// The locks that threads took, longest waits first. There are at most [`Waits::MAX_ENTRIES`].
     pub locks: Vec<LockRun>,
     /// How often threads made system calls that can block, by call name. These calls take no time in the replay.
     pub calls: BTreeMap<String, u64>,
     /// The number of waits whose lock the recorder did not know. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
-    /// The places of the waits that `as_recorded` counts, most waits first. There are at most [`Waits::MOST`].
+    /// The places of the waits that `as_recorded` counts, most waits first. There are at most [`Waits::MAX_ENTRIES`].
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
     /// How often a thread used the results of an earlier section of a lock, and so had to wait until another thread had left that section.
@@ -246,7 +246,7 @@ pub struct Waits {
 
 impl Waits {
     /// The maximum length of each of the lists `pairs`, `locks` and `recorded_at`.
-    pub const MOST: usize = 1000;
+    pub const MAX_ENTRIES: usize = 1000;
 }
 
 #[cfg(test)]

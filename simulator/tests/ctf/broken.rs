@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hv_core::trace::Trace;
 use perfctr_service::trace::Get;
-use simulator::events::collect::{Keep, Rings};
+use simulator::events::collect::{Retention, Rings};
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use tempfile::{TempDir, tempdir};
@@ -20,7 +20,7 @@ use crate::{Hands, trace, write_trace};
 fn small() -> (TempDir, PathBuf) {
     let place = tempdir().unwrap();
     let clock = Hands::default();
-    let rings = Rings::new(LayoutName::Clock64, Keep::All.mode());
+    let rings = Rings::new(LayoutName::Clock64, Retention::All.mode());
     let collector = rings.collector(&clock);
     for time in [1000, 2000] {
         collector.record(strand(3), time, Get::default());

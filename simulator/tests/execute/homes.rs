@@ -76,7 +76,7 @@ fn execution_replay_and_description_agree() {
             assert_eq!(replayed(machine, &addresses), expected, "{machine:?}: replay");
 
             // The hypervisor reads the machine from this description, and creates the guests' descriptions from the machine's map.
-            let bytes = Description::of(machine, []).build().unwrap();
+            let bytes = Description::for_machine(machine, []).build().unwrap();
             let described = Described::new(&bytes).unwrap().machine.unwrap();
             assert_eq!(Homes::new(described), Some(homes), "{machine:?}: description");
         }

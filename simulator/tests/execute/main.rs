@@ -91,7 +91,7 @@ fn accesses_that_fail() {
     assert_eq!(left(&mut execution), expected);
     assert_eq!(execution.log().entries().len(), 1);
     let what = execution.log().entries()[0].what;
-    assert_eq!(what, What::Nothing(0x84_0000_2400));
+    assert_eq!(what, What::NoDevice(0x84_0000_2400));
 }
 
 /// A guest can access exactly the pages whose translations the hypervisor has loaded. Every miss reports the address.

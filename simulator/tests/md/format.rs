@@ -1,7 +1,7 @@
 //! Tests the binary format, byte by byte.
 
 use platform::md::Md;
-use simulator::machine::description::{Description, Node, Property, Unfit, Value, parse};
+use simulator::machine::description::{BuildError, Description, Node, Property, Value, parse};
 
 use crate::{built, machine};
 
@@ -44,7 +44,7 @@ const BYTES: &[u8] = &[
 ];
 
 #[test]
-fn as_it_is_written_out() {
+fn a_description_byte_by_byte() {
     let bytes = built(SOURCE);
     for (number, (row, expected)) in bytes.chunks(16).zip(BYTES.chunks(16)).enumerate() {
         assert_eq!(row, expected, "bytes from {:#x}", number * 16);
@@ -72,7 +72,7 @@ fn a_hypervisor_description_begins_as_those_of_sun() {
 }
 
 #[test]
-fn nothing() {
+fn an_empty_description() {
     assert_eq!(
         Description::default().build().unwrap(),
         *b"\0\x01\0\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -80,7 +80,7 @@ fn nothing() {
 }
 
 #[test]
-fn what_does_not_fit() {
+fn descriptions_that_do_not_fit_are_rejected() {
     let build = |name: &str, value| {
         let name = name.to_owned();
         let properties = vec![Property { name: "p".to_owned(), value }];
@@ -89,12 +89,12 @@ fn what_does_not_fit() {
     };
     let long = "n".repeat(256);
     let zero = Value::Number(0);
-    assert_eq!(build(&long, zero.clone()), Err(Unfit::LongName(long.clone())));
+    assert_eq!(build(&long, zero.clone()), Err(BuildError::LongName(long.clone())));
     assert!(build(&long[1..], zero.clone()).is_ok());
-    assert_eq!(build("a\0b", zero), Err(Unfit::Nul("a\0b".to_owned())));
+    assert_eq!(build("a\0b", zero), Err(BuildError::Nul("a\0b".to_owned())));
     let text = Value::String("\0".to_owned());
-    assert_eq!(build("a", text), Err(Unfit::Nul("\0".to_owned())));
-    assert_eq!(build("a", Value::Arc(1)), Err(Unfit::Arc(1)));
+    assert_eq!(build("a", text), Err(BuildError::Nul("\0".to_owned())));
+    assert_eq!(build("a", Value::Arc(1)), Err(BuildError::Arc(1)));
 }
 
 #[test]

@@ -37,7 +37,7 @@ mixed = [1, "unit-0", { string = "x" }, { data = "0a" }, { strings = ["y"] }]
 "#;
 
 #[test]
-fn everything() {
+fn every_kind_of_value_is_parsed() {
     let z = vec![
         ("first", Value::Number(0)),
         ("big", Value::Number(1 << 32)),
@@ -133,7 +133,7 @@ fn long_arrays_are_broken() {
 }
 
 #[test]
-fn what_is_wrong_and_where() {
+fn errors_name_their_line() {
     let name = "n".repeat(256);
     for (text, says) in [
         ("[root]\nfwd = [", "2: "),

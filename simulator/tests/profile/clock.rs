@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use guest_abi::sampling::Period;
 use simulator::analysis::profile::events::Rate;
-use simulator::analysis::profile::functions::waits_at;
+use simulator::analysis::profile::functions::waiting_state;
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{EventError, Job, ProfileError, SampledUnit};
 use simulator::recording::{Acquire, Cause, Chunk, Flow, Kind, Order, Recording, Reference};
 use simulator::run::State;
 
-use crate::{every, fetch, fetches, go_on, job, profile, randomised};
+use crate::{continue_always, every, fetch, fetches, job, profile, randomised};
 
 /// The most cycles that the first fetch on a page takes. The line may come from another node's memory.
 const FIRST: u64 = 400;
@@ -127,7 +127,8 @@ fn threads(threads: Vec<Vec<Chunk>>, place: &str, period: u32) -> Job<'static> {
 #[test]
 fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     let program = || vec![thread(0x401, 1_000, vec![(400, Order::Sleep(2_000_000))])];
-    let report = threads(program(), "0", 211).run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+    let report =
+        threads(program(), "0", 211).run(SampledUnit::Sparc, "cycles", continue_always).unwrap();
     sums_agree(&report);
     assert!(report.waits);
     let found = rows(&report);
@@ -138,14 +139,14 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     assert_eq!(report.first.samples, report.cycles / 211);
     // The wait's caller is the instruction before the sleep: the last instruction of the loop.
     let (wait, _) = (report.first.taken().iter())
-        .find(|(point, _)| waits_at(point.address) == Some(State::Sleep))
+        .find(|(point, _)| waiting_state(point.address) == Some(State::Sleep))
         .unwrap();
     let stack = report.stacks().addresses(*wait, None);
     assert_eq!(stack, [0x40_101c, wait.address]);
 
     // Without waits, only the cycles in which the thread executes are counted.
     let job = threads(program(), "0", 211).waits(false);
-    let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+    let report = job.run(SampledUnit::Sparc, "cycles", continue_always).unwrap();
     sums_agree(&report);
     assert_eq!(report.first.exact_count + 2_330_758, report.cycles);
     assert_eq!(rows(&report).len(), 1);
@@ -162,7 +163,8 @@ fn the_cycles_of_threads_with_their_waits_are_their_lives() {
         thread(0x402, 16, vec![(8, acquire), (8, Order::Sleep(1_000_000)), (16, release)]),
         thread(0x403, 80, vec![(40, Order::Wait(Cause::Thread, 2))]),
     ];
-    let report = threads(program, "0,8", 7).run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+    let report =
+        threads(program, "0,8", 7).run(SampledUnit::Sparc, "cycles", continue_always).unwrap();
     sums_agree(&report);
     let found = rows(&report);
     let exact = |name: &str| found[name].1;
@@ -194,7 +196,7 @@ fn a_long_wait_takes_no_long_time() {
         let program = vec![thread(0x401, 16, vec![(8, Order::Sleep(3_600_000_000_000))])];
         let mut job = threads(program, "0", 1);
         job.rate.seed = seed;
-        let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+        let report = job.run(SampledUnit::Sparc, "cycles", continue_always).unwrap();
         sums_agree(&report);
         assert_eq!(rows(&report)["[sleep]"].1, 4_195_365_390_000);
         assert_eq!(report.first.samples, report.cycles);
@@ -223,7 +225,7 @@ fn cycles_and_counted_events_at_once() {
 fn short_threads_are_sampled_in_proportion() {
     let program = (0..100).map(|page| thread(0x1000 + page * 0x10, 200, Vec::new())).collect();
     let job = threads(program, "pack", 1_009).waits(false);
-    let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+    let report = job.run(SampledUnit::Sparc, "cycles", continue_always).unwrap();
     sums_agree(&report);
     let expected = report.first.count as f64 / 1_009.0;
     assert!((0.8..1.2).contains(&(report.first.samples as f64 / expected)), "{expected}");
@@ -259,7 +261,7 @@ fn instructions_of_memory_alone() {
     let code = fetch(0x40_1000, Kind::FetchOther, Flow::Next);
     let chunks = vec![Chunk::new(data.collect(), Vec::new()), Chunk::new(vec![code], Vec::new())];
     let job = threads(vec![chunks], "0", 10);
-    let report = job.run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+    let report = job.run(SampledUnit::Sparc, "cycles", continue_always).unwrap();
     sums_agree(&report);
     assert_eq!(report.first.count, report.cycles);
     assert_eq!(report.first.rows[0].name, "page 0x0");
@@ -269,7 +271,7 @@ fn instructions_of_memory_alone() {
 fn waits_need_cycles() {
     for (unit, event) in [(SampledUnit::Sparc, "Instr_cnt"), (SampledUnit::R10000, "cycles")] {
         let job = threads(vec![thread(0x401, 16, Vec::new())], "0", 10);
-        let error = job.run(unit, event, go_on).unwrap_err();
+        let error = job.run(unit, event, continue_always).unwrap_err();
         assert!(matches!(error, ProfileError::Events(EventError::NoCycles)), "{error:?}");
     }
 }

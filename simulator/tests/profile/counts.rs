@@ -5,7 +5,7 @@ use platform::models::r10000::R10000Event;
 use simulator::analysis::profile::SampledUnit;
 use simulator::recording::{Chunk, Class, Flow, Kind, Recording, Reference};
 
-use crate::{every, fetch, go_on, job, profile};
+use crate::{continue_always, every, fetch, job, profile};
 
 /// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The data addresses are
 /// scattered over 4 MB, and each is used twice, so there are misses of every kind, and lines are written back. Every fifth instruction is a
@@ -69,7 +69,7 @@ fn all_events<'a>(
     for (selector, name) in names {
         let program = Recording::from_threads("test", threads.clone());
         let job = job(program, every(7)).processors(processors);
-        let report = job.run(unit, &selector, go_on).unwrap();
+        let report = job.run(unit, &selector, continue_always).unwrap();
         let event = &report.first;
         assert_eq!((&*report.unit, &*event.event), (unit.name(), name));
         assert_eq!((event.count, event.count_error), (event.exact_count, Some(0)), "{name}");

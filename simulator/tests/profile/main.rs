@@ -28,7 +28,7 @@ fn profile(
 ) -> Result<ProfileReport, ProfileError> {
     let length = text.len() as u64;
     let program = Recording::from_reader("test", Cursor::new(text.to_owned()), Some(length))?;
-    job(program, rate).run(unit, events, go_on).inspect(read_back)
+    job(program, rate).run(unit, events, continue_always).inspect(read_back)
 }
 
 /// Writes a report as JSON and reads it back. Asserts that writing it again gives the same JSON.
@@ -46,10 +46,10 @@ fn profile_flow(
     rate: Rate,
 ) -> Result<ProfileReport, ProfileError> {
     let chunk = Chunk::new(references, Vec::new());
-    job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events, go_on)
+    job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events, continue_always)
 }
 
-pub(crate) fn go_on(_: Progress) -> ControlFlow<()> {
+pub(crate) fn continue_always(_: Progress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

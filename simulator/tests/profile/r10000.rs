@@ -5,7 +5,7 @@ use platform::models::r10000::R10000Mode;
 use simulator::analysis::profile::SampledUnit;
 use simulator::recording::{Cause, Chunk, Class, Flow, Kind, Order, Recording, Reference};
 
-use crate::{every, fetch, fetches, go_on, job, profile, profile_flow};
+use crate::{continue_always, every, fetch, fetches, job, profile, profile_flow};
 
 /// A sampling period that no count in these tests reaches, so no overflow interrupts the program.
 const NEVER: u32 = 1 << 20;
@@ -70,7 +70,7 @@ fn branches_4_kb_apart_share_a_counter() {
 
 /// Indirect branches are decoded and never mispredicted. Traps are not counted as branches.
 #[test]
-fn what_is_a_branch() {
+fn branches_are_recognised() {
     let flows = [Flow::Next, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
     let found =
         flows.map(|flow| counts(&vec![fetch(0x1000, Kind::FetchOther, flow); 100], &BRANCHES));
@@ -80,7 +80,7 @@ fn what_is_a_branch() {
 /// At most one branch is decoded per cycle. After a mispredicted branch issues, it takes three cycles until the next instruction is
 /// decoded.
 #[test]
-fn what_branches_cost() {
+fn branch_costs() {
     let cycles = |flow: Flow| {
         let program = vec![fetch(0x1000, Kind::FetchOther, flow); 100];
         counts(&program, &["cycles"])[0]
@@ -93,7 +93,7 @@ fn what_branches_cost() {
 
 /// Jumps, calls, returns and traps use no functional unit unless they load or store.
 #[test]
-fn what_is_issued() {
+fn issued_instructions_are_counted() {
     let events = ["issued_instructions", "graduated_instructions"];
     for (kind, flow, issued) in [
         (Kind::FetchOther, Flow::Next, 100),
@@ -163,7 +163,7 @@ fn misses_in_the_handler_are_in_exception_mode() {
         let mut job = job(Recording::from_threads("test", vec![vec![chunk]]), every(NEVER));
         let exception = ModeSet::from(R10000Mode::Exception);
         job.modes = if exceptions { user | exception } else { user };
-        let report = job.run(SampledUnit::R10000, event, go_on).unwrap();
+        let report = job.run(SampledUnit::R10000, event, continue_always).unwrap();
         assert_eq!(report.first.count, report.first.exact_count, "{event}");
         assert_eq!(event == "cycles" && exceptions, report.cycles == report.first.count);
         report.first.count
@@ -185,11 +185,12 @@ fn each_mode_counts_its_own() {
         let chunk = Chunk::new(pages(6, 1), Vec::new());
         let mut job = job(Recording::from_threads("test", vec![vec![chunk]]), every(NEVER));
         job.modes = modes;
-        let report = job.run(SampledUnit::R10000, "graduated_instructions", go_on).unwrap();
+        let report =
+            job.run(SampledUnit::R10000, "graduated_instructions", continue_always).unwrap();
         assert_eq!(report.first.count, report.first.exact_count, "{modes:?}");
         report.first.count
     };
-    for modes in ModeSet::every() {
+    for modes in ModeSet::subsets() {
         let mut expected = 0;
         if modes.contains(R10000Mode::User) {
             expected += 6;
@@ -299,7 +300,7 @@ fn counts_of_two<const N: usize>(threads: [Thread; 2], events: [&str; N]) -> [u6
         let chunks = threads.clone().map(|(references, order)| vec![Chunk::new(references, order)]);
         let mut job = job(Recording::from_threads("test", chunks.to_vec()), every(NEVER));
         job.processors = 2;
-        let report = job.run(SampledUnit::R10000, event, go_on).unwrap();
+        let report = job.run(SampledUnit::R10000, event, continue_always).unwrap();
         assert_eq!((report.first.count, report.first.samples), (report.first.exact_count, 0));
         report.first.count
     })

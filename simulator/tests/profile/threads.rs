@@ -8,7 +8,7 @@ use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
 use simulator::recording::{Cause, Chunk, Flow, Kind, Order, Recording, Reference};
 use simulator::replay::placement::Placement;
 
-use crate::{every, fetch, go_on, job};
+use crate::{continue_always, every, fetch, job};
 
 /// Returns a chunk of `count` consecutive instructions. Each thread has its own page.
 fn instructions(thread: u64, count: u64) -> Chunk {
@@ -53,7 +53,7 @@ fn each_strand_has_counters_and_a_guest_of_its_own() {
     // The threads run on four nodes, on one core, or in pairs on two strands.
     for place in ["spread", "pack", "1,9"] {
         let report = threads(chunks().collect(), place)
-            .run(SampledUnit::Sparc, "instructions", go_on)
+            .run(SampledUnit::Sparc, "instructions", continue_always)
             .unwrap();
         check_counts(&report, 4, 6_031);
         let expected = [(0, 1_000), (1, 2_005), (2, 3_009), (3, 17)];
@@ -72,7 +72,10 @@ fn each_strand_has_counters_and_a_guest_of_its_own() {
 fn the_processor_and_the_placement_are_named() {
     let on = |place: &str, threads_: u64| {
         let chunks = (0..threads_).map(|thread| instructions(thread, 100)).collect();
-        threads(chunks, place).run(SampledUnit::Sparc, "instructions", go_on).unwrap().processor
+        threads(chunks, place)
+            .run(SampledUnit::Sparc, "instructions", continue_always)
+            .unwrap()
+            .processor
     };
     let of = "of a batoka, nodes: 4; placement:";
     assert_eq!(on("spread", 1), format!("strand 0 {of} spread"));
@@ -80,7 +83,9 @@ fn the_processor_and_the_placement_are_named() {
     assert_eq!(on("pack", 3), format!("3 strands {of} pack"));
     assert_eq!(on("1,9", 4), format!("2 strands {of} 1,9"));
     let chunk = vec![instructions(0, 3_000)];
-    let dealt = threads(chunk, "deal:0,8").run(SampledUnit::Sparc, "instructions", go_on).unwrap();
+    let dealt = threads(chunk, "deal:0,8")
+        .run(SampledUnit::Sparc, "instructions", continue_always)
+        .unwrap();
     assert_eq!(dealt.processor, format!("2 strands {of} artificial, deal:0,8"));
     check_counts(&dealt, 1, 3_000);
 }
@@ -93,7 +98,7 @@ fn a_placement_decides_what_threads_share() {
         first.order.push((first.len(), Order::Signal(7)));
         second.order.push((0, Order::Wait(Cause::Wake, 7)));
         let job = threads(vec![first, second], place);
-        let report = job.run(SampledUnit::Sparc, "DC_miss", go_on).unwrap();
+        let report = job.run(SampledUnit::Sparc, "DC_miss", continue_always).unwrap();
         let event = &report.first;
         assert_eq!((event.count, event.exact_count), (misses, misses), "{place}");
     }
@@ -107,7 +112,7 @@ fn an_r10000_executes_threads_in_turns() {
     second.order = vec![(0, Order::Wait(Cause::Wake, 1)), (300, Order::Signal(2))];
     for events in ["graduated_instructions", "issued_instructions"] {
         let job = threads(vec![first.clone(), second.clone()], "spread");
-        let report = job.run(SampledUnit::R10000, events, go_on).unwrap();
+        let report = job.run(SampledUnit::R10000, events, continue_always).unwrap();
         let turns = "; the threads take turns, each until it waits or ends";
         assert!(report.processor.ends_with(turns));
         assert_eq!(report.notes, Vec::<String>::new());
@@ -129,7 +134,8 @@ fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
     for unit in SampledUnit::ALL {
         let mut chunk = instructions(0, 100);
         chunk.order.push((50, Order::Wait(Cause::Wake, 1)));
-        let report = threads(vec![chunk], "spread").run(unit, "instructions", go_on).unwrap();
+        let report =
+            threads(vec![chunk], "spread").run(unit, "instructions", continue_always).unwrap();
         check_counts(&report, 1, 100);
         assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
     }
@@ -161,7 +167,7 @@ fn threads_that_cannot_be_placed() {
         let chunks = (0..many).map(|thread| instructions(thread, 100)).collect();
         let mut job = threads(chunks, place);
         job.machine = Machine::new(Model::Maramba, 1).unwrap();
-        let error = job.run(SampledUnit::Sparc, "instructions", go_on).unwrap_err();
+        let error = job.run(SampledUnit::Sparc, "instructions", continue_always).unwrap_err();
         assert!(matches!(error, ProfileError::Placement(_)), "{error:?}");
         error.to_string()
     };

@@ -1,6 +1,6 @@
 //! Tests that the machine has one clock, which never goes back.
 
-use simulator::events::collect::Keep;
+use simulator::events::collect::Retention;
 use simulator::events::layouts::LayoutName;
 use simulator::replay::{Setup, Tracing};
 
@@ -27,20 +27,21 @@ fn intervals_and_hub_times() {
 
 #[test]
 fn hypercalls_take_time() {
-    let traced = |interval| {
-        let setup = Setup::new(machine(), program(2_000))
-            .interval(Some(interval))
-            .tracing(Some(Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None }));
-        let outcome = run(setup).unwrap();
-        let trace = outcome.trace.unwrap();
-        for stream in &trace.streams {
-            let times: Vec<_> = stream.events().map(|event| event.time).collect();
-            assert!(times.is_sorted());
-        }
-        let events = trace.streams.iter().flat_map(|stream| stream.events());
-        let last = events.map(|event| event.time).max().unwrap();
-        (outcome.cycles, outcome.hypercalls.total, last)
-    };
+    let traced =
+        |interval| {
+            let setup = Setup::new(machine(), program(2_000)).interval(Some(interval)).tracing(
+                Some(Tracing { layout: LayoutName::Clock64, keep: Retention::All, epoch: None }),
+            );
+            let outcome = run(setup).unwrap();
+            let trace = outcome.trace.unwrap();
+            for stream in &trace.streams {
+                let times: Vec<_> = stream.events().map(|event| event.time).collect();
+                assert!(times.is_sorted());
+            }
+            let events = trace.streams.iter().flat_map(|stream| stream.events());
+            let last = events.map(|event| event.time).max().unwrap();
+            (outcome.cycles, outcome.hypercalls.total, last)
+        };
     for interval in [100, 2_000] {
         let (cycles, calls, last) = traced(interval);
         // Each call takes 60 cycles. The event of the last call is recorded before the call ends.

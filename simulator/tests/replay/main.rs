@@ -51,7 +51,7 @@ pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
 }
 
 #[test]
-fn the_same_again() {
+fn replays_are_deterministic() {
     let setups = [|| details::setup(program(20_000)), || Setup::new(machine(), threads::threads())];
     for setup in setups {
         let all = || serde_json::to_string(&run(setup()).unwrap()).unwrap();
@@ -60,7 +60,7 @@ fn the_same_again() {
 }
 
 #[test]
-fn progress_is_told_and_can_end_a_replay() {
+fn progress_is_reported_and_can_end_a_replay() {
     let setup = |interval| Setup::new(machine(), program(1_000)).interval(interval);
     let sampled = |interval| {
         let mut samples = Vec::new();
@@ -94,34 +94,37 @@ fn progress_is_told_and_can_end_a_replay() {
 }
 
 /// Returns the progress that a replay reports.
-fn told(recording: Recording) -> Vec<Progress> {
-    let mut told = Vec::new();
+fn reported_progress(recording: Recording) -> Vec<Progress> {
+    let mut reported_progress = Vec::new();
     let outcome = (Setup::new(machine(), recording).check().unwrap()).run(|stage| {
         if let Stage::Progress(progress) = stage {
-            told.push(progress);
+            reported_progress.push(progress);
         }
         ControlFlow::Continue(())
     });
-    assert_eq!(told.last().unwrap().references, outcome.unwrap().references);
-    told
+    assert_eq!(reported_progress.last().unwrap().references, outcome.unwrap().references);
+    reported_progress
 }
 
 #[test]
 fn progress_has_a_total() {
     // The number of references is known for native and handwritten recordings.
-    let native = told(bundled());
+    let native = reported_progress(bundled());
     let fractions: Vec<_> = native.iter().map(|one| one.fraction().unwrap()).collect();
     assert!(fractions[0] < 0.01 && fractions.is_sorted() && fractions.last() == Some(&1.0));
     assert!(native.iter().all(|one| one.total == bundled().references()));
-    let by_hand = told(recording("0 w 0x1000\n64 r 0x1000\n"));
+    let by_hand = reported_progress(recording("0 w 0x1000\n64 r 0x1000\n"));
     assert_eq!((by_hand[0].references, by_hand[0].total), (2, Some(2)));
     // The number of references is unknown for a stream of lackey's text.
     let text = "I  04001090,3\n".repeat(100_000);
     let (length, text) = (text.len() as u64, || Cursor::new(text.clone()));
-    let file = told(Recording::from_reader("file", text(), Some(length)).unwrap().count_ahead());
+    let file = reported_progress(
+        Recording::from_reader("file", text(), Some(length)).unwrap().count_ahead(),
+    );
     assert_eq!((file[0].fraction(), file[0].bytes.total), (None, Some(length)));
     assert!(file.last().unwrap().bytes.read == length);
-    let pipe = told(Recording::from_reader("pipe", text(), None).unwrap().count_ahead());
+    let pipe =
+        reported_progress(Recording::from_reader("pipe", text(), None).unwrap().count_ahead());
     assert_eq!(pipe[0].fraction(), None);
 }
 
@@ -153,7 +156,7 @@ fn progress_is_right_in_references() {
             assert!(since.elapsed() < Duration::from_secs(60), "{name} is not counted");
             thread::yield_now();
         }
-        for progress in told(recording) {
+        for progress in reported_progress(recording) {
             let right = progress.references as f64 / f64::from(all);
             let fraction = progress.fraction().unwrap();
             assert!((fraction - right).abs() < 0.02, "{name}: {fraction}, expected {right}");

@@ -212,7 +212,7 @@ fn details_are_those_of_the_region() {
 }
 
 #[test]
-fn what_is_not_reached_is_an_error() {
+fn a_point_that_is_not_reached_is_an_error() {
     let missing = |number| error(frames(), region(frame(number), None, None));
     assert_eq!(missing(Some(6)), "the program ends before frame#6: it reaches this point 5 times");
     let nowhere = Moment::Reached { addresses: vec![(0, 0x50_0000)], number: None };

@@ -9,7 +9,7 @@ use vfalls::cmd::boot::gdb::{self, Debugger};
 
 /// Counts of the answers that a debugger gets, by kind, and of ended machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
+pub struct Coverage {
     pub known: u32,
     pub wrong: u32,
     /// The number of packets with a wrong checksum.
@@ -23,8 +23,8 @@ const LOOP: [u32; 6] =
     [0x0300_0400, 0xc458_6000, 0x8400_a001, 0xc470_6000, 0x10bf_fffd, 0x0100_0000];
 
 /// Sends these bytes to one machine as they are. Then sends each line to another machine as a valid packet, after an interrupt.
-pub fn check(bytes: &[u8]) -> Reached {
-    let mut reached = Reached::default();
+pub fn check(bytes: &[u8]) -> Coverage {
+    let mut reached = Coverage::default();
     session(bytes, &mut reached);
     let lines = bytes.split(|byte| *byte == b'\n');
     let packets = lines.flat_map(|line| [vec![0x03], packet(line)].concat());
@@ -37,7 +37,7 @@ fn packet(text: &[u8]) -> Vec<u8> {
     [b"$", text, format!("#{sum:02x}").as_bytes()].concat()
 }
 
-fn session(bytes: &[u8], reached: &mut Reached) {
+fn session(bytes: &[u8], reached: &mut Coverage) {
     const MEMORY: u64 = 1 << 20;
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let setup = Setup::new(machine).partition(MEMORY).consoles(1);
@@ -55,7 +55,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
     let end = [packet(b"?"), vec![0x03], packet(b"g")].concat();
     let mut answers = Vec::new();
     for byte in bytes.iter().chain(&end) {
-        debugger.hear(*byte, &mut answers);
+        debugger.receive(*byte, &mut answers);
         if debugger.is_killed() {
             reached.killed += 1;
             count(&answers, reached);
@@ -70,7 +70,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
 }
 
 /// Counts the answers, and asserts that each is a whole packet. Returns the content of the last packet.
-fn count<'a>(mut answers: &'a [u8], reached: &mut Reached) -> &'a str {
+fn count<'a>(mut answers: &'a [u8], reached: &mut Coverage) -> &'a str {
     let mut last = "";
     while let Some((first, rest)) = answers.split_first() {
         answers = rest;

@@ -20,7 +20,7 @@ pub fn check(bytes: &[u8]) -> Read {
     let md = match Md::new(bytes) {
         Ok(md) => md,
         Err(error) => {
-            is_told(&error, error.offset, bytes);
+            assert_error_message(&error, error.offset, bytes);
             let MdError { offset, .. } = error;
             assert!(
                 offset % 16 == 0 || [4, 8, 12].contains(&offset),
@@ -29,7 +29,7 @@ pub fn check(bytes: &[u8]) -> Read {
             return Read::Nothing;
         }
     };
-    let properties: usize = md.nodes().map(|node| look_at(md, node, bytes)).sum();
+    let properties: usize = md.nodes().map(|node| check_node(md, node, bytes)).sum();
     assert!(
         properties + 2 * md.nodes().count() <= bytes.len() / 16,
         "more elements than there is room for"
@@ -38,7 +38,7 @@ pub fn check(bytes: &[u8]) -> Read {
     let machine = md.machine();
     let error_of = |error: &NodeError<'_>| {
         is_within(error.node.as_bytes(), bytes);
-        is_told(error, error.offset, bytes);
+        assert_error_message(error, error.offset, bytes);
     };
     let _ = platform.as_ref().inspect_err(|error| error_of(error));
     let _ = machine.as_ref().inspect_err(|error| error_of(error));
@@ -64,7 +64,7 @@ pub fn check(bytes: &[u8]) -> Read {
 fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usize, GuestError<'a>> {
     let guests = description::guests(md, machine).inspect_err(|error| {
         is_within(error.node.as_bytes(), bytes);
-        is_told(error, error.offset, bytes);
+        assert_error_message(error, error.offset, bytes);
     })?;
     let mut configs = Vec::new();
     for guest in guests {
@@ -84,7 +84,7 @@ fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usiz
 }
 
 /// Looks up every property of a node. Returns the number of properties.
-fn look_at<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
+fn check_node<'a>(md: Md<'a>, node: Node<'a>, bytes: &[u8]) -> usize {
     assert_eq!(md.node(node.index()), Some(node));
     is_text(node.name(), bytes);
     assert!(md.nodes_named(node.name()).any(|named| named == node));
@@ -130,7 +130,7 @@ fn is_within(part: &[u8], bytes: &[u8]) {
 }
 
 /// Asserts that an error's message is one line, and that its offset is in the description.
-fn is_told(error: &impl ToString, offset: usize, bytes: &[u8]) {
+fn assert_error_message(error: &impl ToString, offset: usize, bytes: &[u8]) {
     let text = error.to_string();
     assert!(!text.contains(char::is_control), "{text:?}");
     assert!(offset == 0 || offset < bytes.len(), "{text}");

@@ -21,7 +21,7 @@ pub fn check(bytes: &[u8]) -> Read {
         let again = built(&description);
         // Unlike the input, the new bytes have no gaps and no repeated names.
         assert_eq!(meaning(&again), meaning(bytes));
-        there_and_back(&description);
+        check_round_trip(&description);
         return Read::Description(description.nodes.len());
     }
     let Ok(text) = str::from_utf8(bytes) else {
@@ -30,7 +30,7 @@ pub fn check(bytes: &[u8]) -> Read {
     match parse(text) {
         Ok(description) => {
             built(&description);
-            there_and_back(&description);
+            check_round_trip(&description);
             Read::Source(description.nodes.len())
         }
         Err(error) => {
@@ -51,7 +51,7 @@ fn built(description: &Description) -> Vec<u8> {
 }
 
 /// Prints a description. Asserts that parsing the text gives the same description.
-fn there_and_back(description: &Description) {
+fn check_round_trip(description: &Description) {
     let text = print(description);
     let again = parse(&text).unwrap_or_else(|error| panic!("{error}, in\n{text}"));
     assert_eq!(again, together(description.clone()), "{text}");

@@ -66,10 +66,10 @@ fn is_champsim(head: &[u8]) -> bool {
 }
 
 /// The number of references after which reading ends, because even a small compressed file can hold a huge number of references.
-const MOST: usize = 2 * BLOCK;
+const MAX_REFERENCES: usize = 2 * BLOCK;
 
 /// The maximum length of a text recording that the second reader decompresses.
-const LONGEST: u64 = 1 << 20;
+const MAX_TEXT_LENGTH: u64 = 1 << 20;
 
 pub fn check(bytes: &[u8]) -> Recording {
     let found = read(Cursor::new(bytes.to_vec()));
@@ -101,17 +101,17 @@ pub fn check(bytes: &[u8]) -> Recording {
         }
     }
     match form {
-        Form::Plain => same(&found, &plain(bytes), MOST),
+        Form::Plain => same(&found, &plain(bytes), MAX_REFERENCES),
         Form::ByHand => by_hand::check(bytes),
         Form::Native => native::check(bytes),
         Form::Zstd | Form::Zip | Form::Drmemtrace | Form::ChampSim => {}
         Form::Gzip => {
             let mut text = Vec::new();
-            let mut decoder = MultiGzDecoder::new(bytes).take(LONGEST + 1);
+            let mut decoder = MultiGzDecoder::new(bytes).take(MAX_TEXT_LENGTH + 1);
             let decoded = decoder.read_to_end(&mut text);
             match (decoded, Form::detect(&text)) {
-                (Ok(length), Form::Plain) if length as u64 <= LONGEST => {
-                    same(&found, &plain(&text), MOST)
+                (Ok(length), Form::Plain) if length as u64 <= MAX_TEXT_LENGTH => {
+                    same(&found, &plain(&text), MAX_REFERENCES)
                 }
                 (Err(_), Form::Plain) => {
                     assert!(found.is_err(), "a damaged recording was accepted")
@@ -134,11 +134,11 @@ fn is_one_line(error: &RecordingError) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }
 
-/// Returns the beginning of the first thread's references: at most [`MOST`] plus one block.
+/// Returns the beginning of the first thread's references: at most [`MAX_REFERENCES`] plus one block.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());
-    while all.len() < MOST && reader.next_chunk(0, &mut block)? {
+    while all.len() < MAX_REFERENCES && reader.next_chunk(0, &mut block)? {
         assert!(block.len() <= BLOCK + BLOCK_SLACK);
         all.extend(block.references().iter());
     }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use inputs::hypercalls::Reached;
+use inputs::hypercalls::Coverage;
 use inputs::md_reader::Read;
 use inputs::recording_input::{Form, Recording};
 use inputs::{gdb_packets, hypercalls, md_reader, md_round_trip, recording_input};
 use platform::{Machine, Model};
 
 /// Prints the name of the current input if a property does not hold.
-struct Named<'a>(&'a str);
+struct PrintNameOnPanic<'a>(&'a str);
 
-impl Drop for Named<'_> {
+impl Drop for PrintNameOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("at the input {}", self.0);
@@ -29,7 +29,7 @@ fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let bytes = fs::read(&path).unwrap();
-        let _named = Named(&name);
+        let _named = PrintNameOnPanic(&name);
         reached.insert(name.clone(), check(&bytes));
     }
     reached
@@ -48,7 +48,7 @@ fn gdb_packets() {
         let name = ["session", "watches", "steps", "wrong", "raw"][number as usize % 5];
         let input = fs::read(Path::new(directory).join(name)).unwrap();
         let changed = format!("{name}, change {number}");
-        let _named = Named(&changed);
+        let _named = PrintNameOnPanic(&changed);
         gdb_packets::check(&gdb_packets::changed(&input, number));
     }
 }
@@ -56,7 +56,7 @@ fn gdb_packets() {
 #[test]
 fn hypercalls() {
     let reached = replay("hypercalls", hypercalls::check);
-    let sum = |count: fn(&Reached) -> u32| reached.values().map(count).sum::<u32>();
+    let sum = |count: fn(&Coverage) -> u32| reached.values().map(count).sum::<u32>();
     for (status, least) in [(0, 500), (6, 5), (7, 20), (9, 10), (10, 100), (13, 50)] {
         let calls = reached.values().map(|one| one.statuses[status]);
         assert!(calls.sum::<u32>() >= least, "status {status}");

@@ -27,7 +27,7 @@ pub enum Data {
 
 impl Data {
     /// Returns the first address and the size, in bytes, of a thread's data.
-    fn of(self, thread: u32) -> (u64, u64) {
+    fn range(self, thread: u32) -> (u64, u64) {
         let size = match self {
             Self::Own => 4 << 10,
             Self::Stream => 64 << 20,
@@ -39,7 +39,7 @@ impl Data {
 
 /// The parameters of a program. All threads execute the same functions.
 #[derive(Clone, Copy, Debug)]
-pub struct Made {
+pub struct GeneratedProgram {
     /// The number of threads, at least 1.
     pub threads: u32,
     /// What each thread loads and stores.
@@ -65,7 +65,7 @@ const COUNTS: u32 = 90;
 
 /// After this number of equal frames in a row, the encoder's state repeats, so from then on the same frame is written again without being
 /// encoded.
-const EQUAL: usize = 3;
+const MIN_EQUAL_FRAMES: usize = 3;
 
 /// A basic block of the program.
 struct Block {
@@ -207,7 +207,7 @@ impl Output {
     }
 }
 
-impl Made {
+impl GeneratedProgram {
     /// Writes the recording, and returns its number of references.
     pub fn write(&self, path: &Path) -> anyhow::Result<u64> {
         let file = File::create(path).with_context(|| path.display().to_string())?;
@@ -231,7 +231,7 @@ impl Made {
                     continue;
                 }
                 let thread = place.get_or_insert_with(|| self.begin(number));
-                self.go_on(thread, &functions, &code, &mut output)?;
+                self.write_next_frame(thread, &functions, &code, &mut output)?;
                 if thread.ended {
                     ended += 1;
                     // Frees the thread's memory, because there can be thousands of threads.
@@ -246,7 +246,7 @@ impl Made {
 
     /// Returns a thread that is about to execute its first instruction. Thread 0 starts all other threads.
     fn begin(&self, number: u32) -> Thread {
-        let (base, size) = self.data.of(number);
+        let (base, size) = self.data.range(number);
         let mut log = Log::default();
         match number {
             0 => (1..self.threads).for_each(|other| log.order(Order::Start(u64::from(other)))),
@@ -270,7 +270,7 @@ impl Made {
     }
 
     /// Writes the next frame of a thread.
-    fn go_on(
+    fn write_next_frame(
         &self,
         thread: &mut Thread,
         functions: &Functions,
@@ -278,7 +278,7 @@ impl Made {
         output: &mut Output,
     ) -> anyhow::Result<()> {
         let all = self.references / u64::from(self.threads);
-        if thread.equal >= EQUAL && thread.written + thread.frame.references < all {
+        if thread.equal >= MIN_EQUAL_FRAMES && thread.written + thread.frame.references < all {
             thread.written += thread.frame.references;
             output.references += thread.frame.references;
             return Ok(output.file.write_all(&thread.stored)?);

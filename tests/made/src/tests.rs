@@ -24,7 +24,7 @@ fn read(file: &Path) -> Vec<Vec<(Kind, u64)>> {
 #[test]
 fn the_same_program_is_the_same_file() {
     let directory = tempfile::tempdir().unwrap();
-    let made = Made { threads: 3, data: Data::Own, references: 30_000 };
+    let made = GeneratedProgram { threads: 3, data: Data::Own, references: 30_000 };
     let files = ["one", "other"].map(|name| {
         let file = directory.path().join(name);
         made.write(&file).unwrap();
@@ -45,13 +45,13 @@ fn threads_have_the_references_that_are_wanted() {
         // This program is so long that its last frames are written without being encoded again.
         (1, Data::Own, 3_000_000),
     ] {
-        let written = Made { threads, data, references }.write(&file).unwrap();
+        let written = GeneratedProgram { threads, data, references }.write(&file).unwrap();
         let read = read(&file);
         assert_eq!(read.len(), threads as usize);
         assert_eq!(read.iter().map(Vec::len).sum::<usize>() as u64, written);
         assert!((references..references + 1000 * u64::from(threads)).contains(&written));
         for (thread, references) in (0..).zip(&read) {
-            let (base, size) = data.of(thread);
+            let (base, size) = data.range(thread);
             let fetches = references.iter().filter(|(kind, _)| kind.is_fetch()).count();
             let own = |address: &u64| (base..base + size).contains(address);
             let data = references.iter().filter(|(kind, at)| !kind.is_fetch() && own(at));
@@ -66,7 +66,7 @@ fn threads_have_the_references_that_are_wanted() {
 
 #[test]
 fn threads_share_a_line_only_if_they_should() {
-    let base = |data: Data, thread| data.of(thread).0;
+    let base = |data: Data, thread| data.range(thread).0;
     assert_eq!(base(Data::Line, 0) / 64, base(Data::Line, 7) / 64);
     assert_ne!(base(Data::Own, 0) / 64, base(Data::Own, 1) / 64);
     assert_ne!(base(Data::Stream, 0) / 64, base(Data::Stream, 1) / 64);
@@ -77,7 +77,7 @@ fn threads_share_a_line_only_if_they_should() {
 fn threads_share_a_word() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("made.refs");
-    Made { threads: 2, data: Data::Own, references: 200_000 }.write(&file).unwrap();
+    GeneratedProgram { threads: 2, data: Data::Own, references: 200_000 }.write(&file).unwrap();
     for references in read(&file) {
         let fetches = references.iter().filter(|(kind, _)| kind.is_fetch()).count();
         let shared: Vec<_> = references.iter().filter(|(_, at)| *at == SHARED).collect();

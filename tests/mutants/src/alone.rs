@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::checkout::{Checkout, Ended};
+use crate::checkout::{Checkout, TestOutcome};
 use crate::mutant::Mutant;
 use crate::report::{Tested, Verdict};
 use crate::steps::{self, BOOT, STEPS, Step};
@@ -21,7 +21,7 @@ pub(crate) fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
     for (at, mutant) in drawn.into_iter().enumerate() {
         let begin = Instant::now();
         let verdict = checkout.with(&mutant, || judge(&checkout, &mutant))?;
-        tested.push(Tested { mutant, verdict }.said(at + 1, number, begin));
+        tested.push(Tested { mutant, verdict }.print_progress(at + 1, number, begin));
     }
     Ok(tested)
 }
@@ -30,14 +30,16 @@ pub(crate) fn test(drawn: Vec<Mutant>) -> anyhow::Result<Vec<Tested>> {
 fn judge(checkout: &Checkout, mutant: &Mutant) -> anyhow::Result<Verdict> {
     for step in STEPS.iter().filter(|step| step.judges(mutant)) {
         match checkout.run(step)?.0 {
-            Ended::Passed if step.name == BOOT && checkout.is_same_image() => {
-                let is_only = steps::is_of_images(&mutant.file);
+            TestOutcome::Passed if step.name == BOOT && checkout.is_same_image() => {
+                let is_only = steps::is_image_only(&mutant.file);
                 return Ok(if is_only { Verdict::Same } else { Verdict::Missed });
             }
-            Ended::Passed => {}
-            Ended::NotBuilt => return Ok(Verdict::NoProgram),
-            Ended::Failed(test) => return Ok(Verdict::Caught(format!("{}: {test}", step.name))),
-            Ended::Late => return Ok(Verdict::Late(step.name.to_owned())),
+            TestOutcome::Passed => {}
+            TestOutcome::NotBuilt => return Ok(Verdict::NoProgram),
+            TestOutcome::Failed(test) => {
+                return Ok(Verdict::Caught(format!("{}: {test}", step.name)));
+            }
+            TestOutcome::TimedOut => return Ok(Verdict::Late(step.name.to_owned())),
         }
     }
     Ok(Verdict::Missed)

@@ -8,12 +8,12 @@ use proc_macro2::{TokenStream, TokenTree};
 
 use crate::mutant::{ASM_NEGATE, ASM_NOP, ASM_NUMBER, ASM_REGISTER, ASM_SWAP, Edit};
 
-/// The mnemonics of instructions with operands. ([`ALONE`] has those of instructions without operands.) A mnemonic may have a suffix after
+/// The mnemonics of instructions with operands. ([`WITHOUT_OPERANDS`] has those of instructions without operands.) A mnemonic may have a suffix after
 /// a comma.
-const WITH: &str = "add and andcc andn be bg bge bgeu bgu bl ble bleu blu bne brgez brgz brlez brlz brnz brz ba call cas casa casx clr cmp dec inc \
+const WITH_OPERANDS: &str = "add and andcc andn be bg bge bgeu bgu bl ble bleu blu bne brgez brgz brlez brlz brnz brz ba call cas casa casx clr cmp dec inc \
      jmp jmpl ld lda ldsw ldub lduh lduw ldx ldxa membar mov movre movrnz movrz or orcc rd rdhpr rdpr set sll sllx sra srax srl srlx st sta \
      stb sth stw stx stxa sub subcc ta udivx wr wrhpr wrpr xnor xor";
-const ALONE: &str = "done retry retl saved restored flushw";
+const WITHOUT_OPERANDS: &str = "done retry retl saved restored flushw";
 
 const OPPOSITES: [(&str, &str); 8] = [
     ("be", "bne"),
@@ -96,7 +96,8 @@ impl<'a> Instruction<'a> {
     fn is_known(&self) -> bool {
         let is_in = |list: &str, name| list.split_whitespace().any(|known| known == name);
         let is_sparc = self.text.contains(['%', '{']) || matches!(self.name(), "call" | "membar");
-        is_in(ALONE, self.text) || self.text.contains(' ') && is_in(WITH, self.name()) && is_sparc
+        is_in(WITHOUT_OPERANDS, self.text)
+            || self.text.contains(' ') && is_in(WITH_OPERANDS, self.name()) && is_sparc
     }
 
     /// Returns the registers, each with its position in the text.

@@ -19,23 +19,23 @@ use xtask::cargo::root;
 use crate::built;
 use crate::mutant::Mutant;
 use crate::sources::add_files;
-use crate::steps::{Step, What};
+use crate::steps::{Step, StepKind};
 
-/// A step's time limit is this multiple of the time that it takes without a mutant, but at least [`LEAST`].
-const TIMES: u32 = 3;
-const LEAST: Duration = Duration::from_secs(60);
+/// A step's time limit is this multiple of the time that it takes without a mutant, but at least [`MIN_LIMIT`].
+const LIMIT_FACTOR: u32 = 3;
+const MIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// The path, within the copy, of the image that the tests in `vfalls/tests/production` build.
 const IMAGE: &str = "target/images/hypervisor-image-shipped.elf";
 
 /// How the commands of a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum TestOutcome {
     Passed,
     NotBuilt,
     /// A test failed. The text is the test's name.
     Failed(String),
-    Late,
+    TimedOut,
 }
 
 #[derive(Default)]
@@ -53,9 +53,9 @@ pub(crate) struct Checkout {
 
 impl Checkout {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let place = top().join("checkout");
+        let place = mutated_directory().join("checkout");
         fs::create_dir_all(&place)?;
-        Ok(Self { place, log: top().join("log"), ..Self::default() })
+        Ok(Self { place, log: mutated_directory().join("log"), ..Self::default() })
     }
 
     /// Makes the copy, or brings it up to date. `changed` has the texts of the files that differ from the checkout.
@@ -100,10 +100,10 @@ impl Checkout {
     /// Runs the steps without a mutant. All of them must pass. The time that each step takes determines its time limit with a mutant.
     pub(crate) fn prepare(&mut self, steps: &[&'static Step]) -> anyhow::Result<()> {
         self.limits = steps.iter().map(|step| (step.name, Duration::from_secs(3600))).collect();
-        if steps.iter().any(|step| step.what == What::Image) {
+        if steps.iter().any(|step| step.kind == StepKind::Image) {
             self.production = self.program("vfalls", "production")?;
         }
-        if steps.iter().any(|step| step.what == What::FastPath) {
+        if steps.iter().any(|step| step.kind == StepKind::FastPath) {
             self.fast_path = self.program("proof", "fast_path")?;
         }
         for step in steps {
@@ -111,8 +111,8 @@ impl Checkout {
             let (ended, time) = self.run(step)?;
             let failed =
                 || format!("without a mutant: {}: {ended:?}: {}", step.name, self.log.display());
-            ensure!(ended == Ended::Passed, failed());
-            self.limits.insert(step.name, (time * TIMES).max(LEAST));
+            ensure!(ended == TestOutcome::Passed, failed());
+            self.limits.insert(step.name, (time * LIMIT_FACTOR).max(MIN_LIMIT));
         }
         self.image = fs::read(self.place.join(IMAGE)).unwrap_or_default();
         Ok(())
@@ -138,12 +138,12 @@ impl Checkout {
     }
 
     /// Runs a step's tests. Returns how they ended, and how long they took, without the time to build them.
-    pub(crate) fn run(&self, step: &Step) -> anyhow::Result<(Ended, Duration)> {
-        let limit = self.limits.get(step.name).copied().unwrap_or(LEAST);
-        let program = match step.what {
-            What::Image => Some(&self.production),
-            What::FastPath => Some(&self.fast_path),
-            What::Host | What::Loom => None,
+    pub(crate) fn run(&self, step: &Step) -> anyhow::Result<(TestOutcome, Duration)> {
+        let limit = self.limits.get(step.name).copied().unwrap_or(MIN_LIMIT);
+        let program = match step.kind {
+            StepKind::Image => Some(&self.production),
+            StepKind::FastPath => Some(&self.fast_path),
+            StepKind::Host | StepKind::Loom => None,
         };
         if let Some(program) = program {
             let mut tests = Command::new(program);
@@ -154,7 +154,7 @@ impl Checkout {
         let (arguments, tests) = step.arguments.split_once(" -- ").unwrap_or((step.arguments, ""));
         let cargo = |more: &str| {
             let mut cargo = self.cargo(arguments);
-            if step.what == What::Loom {
+            if step.kind == StepKind::Loom {
                 cargo
                     .env("RUSTFLAGS", "--cfg loom")
                     .env("CARGO_TARGET_DIR", self.place.join("target/loom"));
@@ -162,9 +162,9 @@ impl Checkout {
             cargo.args(more.split_whitespace());
             cargo
         };
-        match self.ends(&mut cargo("--no-run"), Duration::from_secs(1800))? {
+        match self.run_with_limit(&mut cargo("--no-run"), Duration::from_secs(1800))? {
             Some(true) => self.judge(cargo("--").args(tests.split_whitespace()), limit),
-            _ => Ok((Ended::NotBuilt, Duration::ZERO)),
+            _ => Ok((TestOutcome::NotBuilt, Duration::ZERO)),
         }
     }
 
@@ -205,11 +205,11 @@ impl Checkout {
         &self,
         command: &mut Command,
         limit: Duration,
-    ) -> anyhow::Result<(Ended, Duration)> {
+    ) -> anyhow::Result<(TestOutcome, Duration)> {
         let begin = Instant::now();
-        let ended = match self.ends(command, limit)? {
-            Some(true) => Ended::Passed,
-            None => Ended::Late,
+        let ended = match self.run_with_limit(command, limit)? {
+            Some(true) => TestOutcome::Passed,
+            None => TestOutcome::TimedOut,
             Some(false) => failed(&self.messages()?),
         };
         Ok((ended, begin.elapsed()))
@@ -217,7 +217,7 @@ impl Checkout {
 
     /// Runs a command in the copy, with its output in the log, and ends it at the first test that fails. Returns whether the command
     /// succeeded, or `None` if it took too long.
-    pub(crate) fn ends(
+    pub(crate) fn run_with_limit(
         &self,
         command: &mut Command,
         limit: Duration,
@@ -250,11 +250,11 @@ impl Checkout {
 }
 
 /// Returns the kind of failure that the test log shows.
-fn failed(log: &str) -> Ended {
+fn failed(log: &str) -> TestOutcome {
     if log.contains("does not build") {
-        return Ended::NotBuilt;
+        return TestOutcome::NotBuilt;
     }
-    Ended::Failed(failed_test(log).unwrap_or("the tests end").to_owned())
+    TestOutcome::Failed(failed_test(log).unwrap_or("the tests end").to_owned())
 }
 
 /// Returns the first test that the log reports as failed.
@@ -264,8 +264,8 @@ fn failed_test(log: &str) -> Option<&str> {
 
 /// Locks the copy, because two programs that used it at the same time would mix their mutants.
 pub(crate) fn lock() -> anyhow::Result<nix::fcntl::Flock<File>> {
-    fs::create_dir_all(top())?;
-    let place = top().join("lock");
+    fs::create_dir_all(mutated_directory())?;
+    let place = mutated_directory().join("lock");
     let file = File::create(&place)?;
     match nix::fcntl::Flock::lock(file, nix::fcntl::FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
@@ -274,7 +274,7 @@ pub(crate) fn lock() -> anyhow::Result<nix::fcntl::Flock<File>> {
 }
 
 /// Returns the folder that holds the copy, its lock and the log.
-fn top() -> PathBuf {
+fn mutated_directory() -> PathBuf {
     root().join("target/mutated")
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Tested {
 
 impl Tested {
     /// Prints the verdict on mutant `at` of `number`, whose tests began at `begin`.
-    pub(crate) fn said(self, at: usize, number: usize, begin: Instant) -> Self {
+    pub(crate) fn print_progress(self, at: usize, number: usize, begin: Instant) -> Self {
         let Self { mutant, verdict } = &self;
         let (line, time) = (line(mutant), begin.elapsed().as_secs());
         say(format_args!("[{at}/{number}] {verdict}: {line} ({time} s)"));

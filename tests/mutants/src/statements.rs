@@ -73,7 +73,7 @@ impl Finder<'_> {
     }
 
     /// Leaves a statement out. The lines after it keep their numbers, because panic messages contain line numbers.
-    fn leave_out(&mut self, statement: &Stmt) {
+    fn drop_statement(&mut self, statement: &Stmt) {
         let does = match statement {
             Stmt::Expr(expression, Some(_)) => is_effect(expression),
             Stmt::Local(Local { pat: Pat::Wild(_), init: Some(init), .. }) => is_effect(&init.expr),
@@ -138,7 +138,7 @@ impl<'a> Visit<'a> for Finder<'_> {
         let is_value = matches!(block.stmts.last(), Some(Stmt::Expr(_, None)));
         let statements = &block.stmts[..block.stmts.len() - usize::from(is_value)];
         statements.windows(2).for_each(|pair| self.swap(&pair[0], &pair[1]));
-        statements.iter().for_each(|statement| self.leave_out(statement));
+        statements.iter().for_each(|statement| self.drop_statement(statement));
         visit::visit_block(self, block);
     }
 

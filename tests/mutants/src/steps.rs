@@ -3,7 +3,7 @@
 use crate::mutant::{Mutant, SWAP, WEAKEN};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum StepKind {
     /// `cargo test` on this machine.
     Host,
     /// `cargo test` with loom's atomics.
@@ -16,7 +16,7 @@ pub(crate) enum What {
 
 pub(crate) struct Step {
     pub(crate) name: &'static str,
-    pub(crate) what: What,
+    pub(crate) kind: StepKind,
     /// The arguments of `cargo test`, or of the step's test program.
     pub(crate) arguments: &'static str,
     /// The step tests a file's mutants if the file's path begins with one of these texts.
@@ -25,50 +25,50 @@ pub(crate) struct Step {
 
 const fn step(
     name: &'static str,
-    what: What,
+    kind: StepKind,
     files: &'static [&'static str],
     arguments: &'static str,
 ) -> Step {
-    Step { name, what, arguments, files }
+    Step { name, kind, arguments, files }
 }
 
 /// All steps, in order. They skip the tests that `cargo xtask mutants` skips, and those tests of `vfalls/tests/production` that take
 /// minutes.
 #[rustfmt::skip]
 pub(crate) const STEPS: [Step; 17] = [
-    step("guest-abi", What::Host, &["guest-abi/"],
+    step("guest-abi", StepKind::Host, &["guest-abi/"],
         "--profile=mutants --package=sun4v-guest-abi --lib --tests -- --skip=a_program_without_libc"),
-    step("hv-core", What::Host, &["hv-core/"],
+    step("hv-core", StepKind::Host, &["hv-core/"],
         "--profile=mutants --package=sun4v-hv-core --lib --tests -- --skip=a_version_is_never_a_mixture"),
-    step("platform", What::Host, &["platform/"],
+    step("platform", StepKind::Host, &["platform/"],
         "--profile=mutants --package=sun4v-platform --lib --tests"),
-    step("perfctr-service", What::Host, &["perfctr-service/"],
+    step("perfctr-service", StepKind::Host, &["perfctr-service/"],
         "--profile=mutants --package=sun4v-perfctr-service --lib --tests -- --skip=a_program_in_c"),
-    step("hypervisor", What::Host, &["hypervisor/src/logger/", "hypervisor/src/services/", "hypervisor/src/lib.rs"],
+    step("hypervisor", StepKind::Host, &["hypervisor/src/logger/", "hypervisor/src/services/", "hypervisor/src/lib.rs"],
         "--profile=mutants --package=hypervisor --lib --tests"),
-    step("vfalls-refs", What::Host, &["simulator/refs/"], "--profile=mutants --package=vfalls-refs --lib --tests"),
-    step("conform", What::Host, &["simulator/conform/"], "--profile=mutants --package=sun4v-conform --lib --tests"),
-    step("simulator", What::Host, &["simulator/"], "--profile=mutants --package=sun4v-simulator --lib --tests"),
-    step("loom of the parts", What::Loom, ORDERED,
+    step("vfalls-refs", StepKind::Host, &["simulator/refs/"], "--profile=mutants --package=vfalls-refs --lib --tests"),
+    step("conform", StepKind::Host, &["simulator/conform/"], "--profile=mutants --package=sun4v-conform --lib --tests"),
+    step("simulator", StepKind::Host, &["simulator/"], "--profile=mutants --package=sun4v-simulator --lib --tests"),
+    step("loom of the parts", StepKind::Loom, ORDERED,
         "--profile=quick --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_"),
-    step("loom of the whole", What::Loom, ORDERED, "--profile=quick --package=tests --test=loom"),
-    step("whole system", What::Host, &["guest-abi/", "hv-core/", "platform/", "perfctr-service/", "simulator/"],
+    step("loom of the whole", StepKind::Loom, ORDERED, "--profile=quick --package=tests --test=loom"),
+    step("whole system", StepKind::Host, &["guest-abi/", "hv-core/", "platform/", "perfctr-service/", "simulator/"],
         "--profile=mutants --package=tests --tests -- --skip=ht_does_not_depend_on_the_version \
          --skip=no_call_is_served_beyond_the_version_in_force --skip=two_strands_negotiate --skip=another_unit_is_mended \
          --skip=nobody_reads_what_another_guest_has_written --skip=a_change_that_is_pending_all_the_time_is_seen_to_be"),
-    step("vfalls", What::Host, &["simulator/"], "--profile=mutants --package=vfalls --lib --bins --tests"),
-    step(BOOT, What::Image, SHIPPED,
+    step("vfalls", StepKind::Host, &["simulator/"], "--profile=mutants --package=vfalls --lib --bins --tests"),
+    step(BOOT, StepKind::Image, SHIPPED,
         "--include-ignored --exact all_cpus_of_two_guests_run a_guest_takes_its_own_traps a_guest_ends_alone \
          the_operator_is_heard services::a_kernel_is_served"),
-    step(BARRIERS, What::Image, SHIPPED, "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
-    step("fast path", What::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/"],
+    step(BARRIERS, StepKind::Image, SHIPPED, "--include-ignored --exact barriers::each_barrier_has_a_verdict"),
+    step("fast path", StepKind::FastPath, &["perfctr-service/src/sparc64/", "platform/src/sparc64/"],
         "--include-ignored --exact each_path_does_what_the_contract_says the_rows_of_the_image_are_as_assumed \
          handlers::each_handler_does_what_its_documentation_says \
          handlers::compiled_code_does_not_use_the_register_of_reports"),
-    step("image serves", What::Image, SHIPPED,
+    step("image serves", StepKind::Image, SHIPPED,
         "--include-ignored contract:: faults:: kernel:: transfers:: log:: lists:: late:: \
          two_calls_of_a_hub_in_every_order --skip=defect"),
-    step("image fails", What::Image, SHIPPED,
+    step("image fails", StepKind::Image, SHIPPED,
         "--include-ignored --skip=attacks:: --skip=defect --skip=contract:: --skip=faults:: --skip=kernel:: \
          --skip=barriers::each_ --skip=transfers:: --skip=log:: --skip=lists:: --skip=late:: --skip=two_calls_of_a_hub"),
 ];
@@ -100,7 +100,7 @@ const ORDERED: &[&str] = &[
 ];
 
 /// Returns whether this file's code is built only for images.
-pub(crate) fn is_of_images(file: &str) -> bool {
+pub(crate) fn is_image_only(file: &str) -> bool {
     ["/sparc64/", "hypervisor/src/image/", "hypervisor/image/", "/service/words.rs"]
         .iter()
         .any(|part| file.contains(part))
@@ -110,12 +110,12 @@ impl Step {
     pub(crate) fn judges(&self, mutant: &Mutant) -> bool {
         // The processor that runs the tests orders accesses so strongly that a weaker ordering shows only under loom and in the image's
         // instructions.
-        let may = match self.what {
+        let may = match self.kind {
             // A statement swap may change the text of a barrier's line although the barriers stay right.
-            What::Image => self.name != BARRIERS || mutant.edit.rule != SWAP,
-            What::FastPath => true,
-            What::Loom => !is_of_images(&mutant.file),
-            What::Host => !is_of_images(&mutant.file) && mutant.edit.rule != WEAKEN,
+            StepKind::Image => self.name != BARRIERS || mutant.edit.rule != SWAP,
+            StepKind::FastPath => true,
+            StepKind::Loom => !is_image_only(&mutant.file),
+            StepKind::Host => !is_image_only(&mutant.file) && mutant.edit.rule != WEAKEN,
         };
         may && self.files.iter().any(|path| mutant.file.starts_with(path))
     }

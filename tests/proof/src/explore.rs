@@ -25,12 +25,12 @@ pub trait Packed<const WORDS: usize>: Model {
 
 /// An action and the next state. `Debug` shows only the action.
 #[derive(Clone, PartialEq)]
-pub struct To<A, S> {
+pub struct Transition<A, S> {
     pub action: A,
     pub state: S,
 }
 
-impl<A: fmt::Debug, S> fmt::Debug for To<A, S> {
+impl<A: fmt::Debug, S> fmt::Debug for Transition<A, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.action.fmt(f)
     }

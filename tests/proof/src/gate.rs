@@ -17,12 +17,12 @@ use stateright::{Model, Property};
 pub struct Gate {
     /// The number N of strands, which is at least 2.
     pub strands: u8,
-    pub watches: Watches,
+    pub bound: Bound,
 }
 
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Watches {
+pub enum Bound {
     /// How many accesses by other strands are served while strand 0 keeps asking: at most b.
     Wait,
     /// How often other strands are refused in strand 0's turn after strand 0 has stopped asking: at most r.
@@ -33,11 +33,11 @@ pub enum Watches {
 pub struct State {
     turns: Turns,
     in_flight: Option<u8>,
-    watched: Watched,
+    history: History,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Watched {
+enum History {
     /// The history since strand 0 was refused; `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
     /// The number of times that other strands were refused in strand 0's turn since strand 0's last action at the hub.
@@ -54,7 +54,7 @@ struct Wait {
     /// The number of requests by other strands since the strand last asked.
     asks: u32,
     /// The smallest number of strands that were remembered since the strand last asked. The bound r is twice this number.
-    fewest: u32,
+    min_remembered: u32,
 }
 
 /// An action of a strand or the operator.
@@ -122,17 +122,17 @@ impl Gate {
     /// Let r be 2w while w strands are remembered. A strand that always asks again before other strands have asked r times is served after
     /// at most b = N - 1 accesses of other strands.
     fn served_after_b_accesses(&self, state: &State) -> bool {
-        match state.watched {
-            Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
+        match state.history {
+            History::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
             _ => true,
         }
     }
 
     /// If a strand does not come back, other strands are refused in its turn at most r = 2N times in total.
     fn the_absent_cost_r_refusals(&self, state: &State) -> bool {
-        match state.watched {
-            Watched::Absence(refusals) => refusals <= 2 * u32::from(self.strands),
-            Watched::Wait(_) => true,
+        match state.history {
+            History::Absence(refusals) => refusals <= 2 * u32::from(self.strands),
+            History::Wait(_) => true,
         }
     }
 
@@ -175,10 +175,10 @@ impl Gate {
         })
     }
 
-    fn watch(&self, before: &State, action: Action, after: &Turns, answer: Answer) -> Watched {
-        match before.watched {
-            Watched::Wait(wait) => Watched::Wait(self.wait(before, wait, action, after, answer)),
-            Watched::Absence(refusals) => Watched::Absence(match action {
+    fn watch(&self, before: &State, action: Action, after: &Turns, answer: Answer) -> History {
+        match before.history {
+            History::Wait(wait) => History::Wait(self.wait(before, wait, action, after, answer)),
+            History::Absence(refusals) => History::Absence(match action {
                 Action::Asks(0) | Action::CannotEnter(0) => 0,
                 Action::ChipBusy if before.in_flight == Some(0) => 0,
                 Action::Asks(_) if before.in_flight.is_none() && answer == Answer::Refused => {
@@ -203,20 +203,20 @@ impl Gate {
         // w is at least 2: the refused strand and the strand that has the turn. If the refused strand is not remembered, its next request
         // is refused too.
         let w = (after.remembered.len() as u32).max(2);
-        let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
+        let refused = Wait { accesses: 0, in_flight: false, asks: 0, min_remembered: w };
         match (action, wait) {
             (Action::IsDeclaredDead(0) | Action::Renewed, _) => None,
             (Action::Asks(0), _) if served => None,
             (Action::Asks(0), None) => Some(refused),
             (Action::ChipBusy, _) if before.in_flight == Some(0) => Some(refused),
             (_, None) => None,
-            (Action::Asks(0), Some(wait)) => Some(Wait { asks: 0, fewest: w, ..wait }),
+            (Action::Asks(0), Some(wait)) => Some(Wait { asks: 0, min_remembered: w, ..wait }),
             (Action::Asks(_), Some(mut wait)) => {
                 wait.asks += 1;
-                wait.fewest = wait.fewest.min(w);
+                wait.min_remembered = wait.min_remembered.min(w);
                 wait.accesses += u32::from(served);
                 wait.in_flight |= served;
-                (wait.asks <= 2 * wait.fewest).then_some(wait)
+                (wait.asks <= 2 * wait.min_remembered).then_some(wait)
             }
             // The access is not counted, because it did not happen.
             (Action::ChipBusy, Some(wait)) => Some(Wait {
@@ -240,14 +240,14 @@ impl Model for Gate {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        let watched = match self.watches {
-            Watches::Wait => Watched::Wait(None),
-            Watches::Absence => Watched::Absence(0),
+        let history = match self.bound {
+            Bound::Wait => History::Wait(None),
+            Bound::Absence => History::Absence(0),
         };
         let first = |last| State {
             turns: Turns { last: self.strand(last).index() as u32, ..Turns::NEW },
             in_flight: None,
-            watched,
+            history,
         };
         (0..self.strands).map(first).collect()
     }
@@ -284,8 +284,8 @@ impl Model for Gate {
             Action::IsDeclaredDead(dead) => state.in_flight.filter(|holder| *holder != dead),
             _ => state.in_flight,
         };
-        let watched = self.watch(state, action, &turns, answer);
-        Some(State { turns, in_flight, watched })
+        let history = self.watch(state, action, &turns, answer);
+        Some(State { turns, in_flight, history })
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

@@ -2,9 +2,9 @@
 
 use crate::check::{CheckedModel, check};
 use crate::explore::explore;
-use crate::gate::{Gate, Watches};
+use crate::gate::{Bound, Gate};
 use crate::product::{Handover, Product};
-use crate::rights::{Alike, Rights};
+use crate::rights::{Rights, Symmetry};
 use perfctr_service::Grant;
 
 /// A model and one of its sizes.
@@ -33,13 +33,13 @@ const fn large(model: &'static str, size: &'static str, run: fn(usize) -> Checke
 }
 
 fn wait<const STRANDS: u8>(threads: usize) -> CheckedModel {
-    let (strands, watches) = (STRANDS, Watches::Wait);
-    check(Gate { strands, watches }, threads)
+    let (strands, bound) = (STRANDS, Bound::Wait);
+    check(Gate { strands, bound }, threads)
 }
 
 fn absence<const STRANDS: u8>(threads: usize) -> CheckedModel {
-    let (strands, watches) = (STRANDS, Watches::Absence);
-    check(Gate { strands, watches }, threads)
+    let (strands, bound) = (STRANDS, Bound::Absence);
+    check(Gate { strands, bound }, threads)
 }
 
 const NONE: Grant = Grant::NONE;
@@ -61,9 +61,9 @@ const ALL_AND_BOTH: &[[Grant; 2]] = &[[Grant::ALL, NONE], [STRAND, GLOBAL]];
 /// from guest to guest. No other action happens between two steps of a change.
 const fn passing<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
-    alike: Alike,
+    alike: Symmetry,
 ) -> Rights<G, S> {
-    Rights { configurations, crossings: false, strands_scrub: true, alike }
+    Rights { configurations, interruptions: false, strands_scrub: true, alike }
 }
 
 /// Checks a model in which each guest can get every other guest's rights.
@@ -72,20 +72,20 @@ fn around<const G: usize, const S: usize>(
     strands_scrub: bool,
     threads: usize,
 ) -> CheckedModel {
-    let model = passing::<G, S>(configurations, Alike::Guests);
+    let model = passing::<G, S>(configurations, Symmetry::Guests);
     explore(&Rights { strands_scrub, ..model }, threads)
 }
 
 fn crossed<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
-    alike: Alike,
+    alike: Symmetry,
     threads: usize,
 ) -> CheckedModel {
-    explore(&Rights { crossings: true, ..passing::<G, S>(configurations, alike) }, threads)
+    explore(&Rights { interruptions: true, ..passing::<G, S>(configurations, alike) }, threads)
 }
 
 fn product<const S: usize>(configurations: &'static [[Grant; 2]], threads: usize) -> CheckedModel {
-    explore(&Product(passing::<2, S>(configurations, Alike::Strands)), threads)
+    explore(&Product(passing::<2, S>(configurations, Symmetry::Strands)), threads)
 }
 
 fn handover<const STRANDS: usize>(threads: usize) -> CheckedModel {
@@ -108,15 +108,15 @@ pub static CASES: &[Case] = &[
     small("rights-global", "2 guests, 1 strand each", |threads| around::<2, 1>(GLOBAL_OF_TWO, true, threads)),
     large("rights-global", "2 guests, 2 strands each, no scrub", |threads| around::<2, 2>(GLOBAL_OF_TWO, false, threads)),
     large("rights-global", "2 guests, 2 strands each", |threads| around::<2, 2>(GLOBAL_OF_TWO, true, threads)),
-    large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Alike::Guests, threads)),
+    large("rights-global", "2 guests, 1 strand each, crossings", |threads| crossed::<2, 1>(GLOBAL_OF_TWO, Symmetry::Guests, threads)),
     large("rights-global", "3 guests, 1 strand each", |threads| around::<3, 1>(GLOBAL_OF_THREE, true, threads)),
     large("rights-global", "3 guests, 2 strands each, no scrub", |threads| around::<3, 2>(GLOBAL_OF_THREE, false, threads)),
-    small("rights-strand", "1 guest, 1 strand, crossings", |threads| crossed::<1, 1>(HT_TO_NONE, Alike::Strands, threads)),
+    small("rights-strand", "1 guest, 1 strand, crossings", |threads| crossed::<1, 1>(HT_TO_NONE, Symmetry::Strands, threads)),
     small("rights-strand", "1 guest, 2 strands", |threads| around::<1, 2>(HT_TO_NONE, true, threads)),
-    large("rights-strand", "1 guest, 2 strands, crossings", |threads| crossed::<1, 2>(HT_TO_NONE, Alike::Strands, threads)),
+    large("rights-strand", "1 guest, 2 strands, crossings", |threads| crossed::<1, 2>(HT_TO_NONE, Symmetry::Strands, threads)),
     large("rights-strand", "2 guests, 2 strands each", |threads| around::<2, 2>(STRAND_OF_TWO, true, threads)),
     large("rights-strand", "3 guests, 1 strand each", |threads| around::<3, 1>(STRAND_OF_THREE, true, threads)),
-    large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Alike::Strands), threads)),
+    large("rights-both", "2 guests, 1 strand each", |threads| explore(&passing::<2, 1>(ALL_AND_BOTH, Symmetry::Strands), threads)),
     small("product-hub", "2 guests, 2 strands each", handover::<2>),
     large("product-hub", "2 guests, 3 strands each", handover::<3>),
     large("product-global", "2 guests, 1 strand each", |threads| product::<1>(GLOBAL_OF_TWO, threads)),

@@ -16,9 +16,9 @@ use perfctr_service::StrandRight;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
 use stateright::{Model, Property};
 
-use crate::explore::{Packed, To};
-use crate::rights::world::{Call, Doing, Tenure, World};
-use crate::rights::{Act, Action, Alike, Crossing, Rights, Steps};
+use crate::explore::{Packed, Transition};
+use crate::rights::world::{Activity, Call, Tenure, World};
+use crate::rights::{Action, GuestAction, Interruption, Rights, Schedule, Symmetry};
 
 /// Two copies of a machine. Guest 0 acts differently in the copies, and guest 1 observes.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct Product<const S: usize>(pub Rights<2, S>);
 
 /// An action in both copies, or only in the copy with this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum In<A> {
+pub enum CopyAction<A> {
     Both(A),
     One(usize, A),
 }
@@ -40,7 +40,7 @@ enum Observed {
     /// The status is EOK, and the guest itself wrote the value.
     Own(Tenure),
     /// The status is EOK, and the other guest wrote the value.
-    OfTheOther,
+    Foreign,
 }
 
 const OTHER: usize = 0;
@@ -55,44 +55,44 @@ impl<const S: usize> World<2, S> {
         let unit = match self.unit.written {
             None => Observed::Zero,
             Some((OBSERVER, tenure)) => Observed::Own(tenure),
-            Some(_) => Observed::OfTheOther,
+            Some(_) => Observed::Foreign,
         };
         let pcr = strand.pcr.map_or(Observed::Zero, Observed::Own);
         let if_allowed = |allowed, found| if allowed { found } else { Observed::Refused };
         match strand.doing {
-            Doing::Guest => Some([
+            Activity::Guest => Some([
                 if_allowed(held.global && !self.unit.out, unit),
                 if_allowed(held.strand != StrandRight::None, pcr),
             ]),
-            Doing::Call(Call::OfUnit(_)) => Some([unit, Observed::Refused]),
-            Doing::Call(Call::Pcr(..)) => Some([Observed::Refused, pcr]),
-            Doing::CrossCall(_) | Doing::Dead => None,
+            Activity::Call(Call::Unit(_)) => Some([unit, Observed::Refused]),
+            Activity::Call(Call::Pcr(..)) => Some([Observed::Refused, pcr]),
+            Activity::CrossCall(_) | Activity::Dead => None,
         }
     }
 
     /// Returns `true` if a strand of the other guest may take a cross-call. The strand's current call, if any, ends first.
     fn may_take_cross_call(&self, number: usize) -> bool {
         let strand = &self.strands[OTHER][number];
-        strand.asked.is_asked() && matches!(strand.doing, Doing::Guest | Doing::Call(_))
+        strand.asked.is_asked() && matches!(strand.doing, Activity::Guest | Activity::Call(_))
     }
 
-    fn act_in_both(&mut self, act: Act) {
-        if let Act::TakesCrossCall(OTHER, number) = act
-            && let Doing::Call(_) = self.strands[OTHER][number].doing
+    fn act_in_both(&mut self, act: GuestAction) {
+        if let GuestAction::TakesCrossCall(OTHER, number) = act
+            && let Activity::Call(_) = self.strands[OTHER][number].doing
         {
-            self.act(Act::EndsCall(OTHER, number));
+            self.act(GuestAction::EndsCall(OTHER, number));
         }
         self.act(act);
     }
 }
 
-fn is_call_of_the_other(act: Act) -> bool {
-    matches!(act, Act::Calls(OTHER, ..) | Act::EndsCall(OTHER, _))
+fn is_call_of_the_other(act: GuestAction) -> bool {
+    matches!(act, GuestAction::Calls(OTHER, ..) | GuestAction::EndsCall(OTHER, _))
 }
 
 impl<const S: usize> Model for Product<S> {
     type State = [World<2, S>; 2];
-    type Action = To<In<Action>, [World<2, S>; 2]>;
+    type Action = Transition<CopyAction<Action>, [World<2, S>; 2]>;
 
     fn init_states(&self) -> Vec<Self::State> {
         vec![[World::new(&self.0.configurations[0]); 2]]
@@ -102,44 +102,46 @@ impl<const S: usize> Model for Product<S> {
         let mut both = |action, change: &dyn Fn(&mut World<2, S>)| {
             let mut state = *copies;
             state.iter_mut().for_each(change);
-            let action = In::Both(action);
-            actions.push(To { action, state });
+            let action = CopyAction::Both(action);
+            actions.push(Transition { action, state });
         };
-        copies[0].acts(&self.0, |act| {
-            if !is_call_of_the_other(act) && !matches!(act, Act::TakesCrossCall(OTHER, _)) {
-                both(Action::Act(act), &|world| world.act(act));
+        copies[0].for_each_guest_action(&self.0, |act| {
+            if !is_call_of_the_other(act) && !matches!(act, GuestAction::TakesCrossCall(OTHER, _)) {
+                both(Action::Guest(act), &|world| world.act(act));
             }
         });
         for number in (0..S).filter(|number| copies[0].may_take_cross_call(*number)) {
-            let act = Act::TakesCrossCall(OTHER, number);
-            both(Action::Act(act), &|world| world.act_in_both(act));
+            let act = GuestAction::TakesCrossCall(OTHER, number);
+            both(Action::Guest(act), &|world| world.act_in_both(act));
         }
         if copies[0].unit.out {
             both(Action::UnitReturns, &World::unit_returns);
         }
         for (number, copy) in copies.iter().enumerate() {
-            copy.acts(&self.0, |act| {
+            copy.for_each_guest_action(&self.0, |act| {
                 if is_call_of_the_other(act) {
-                    let (action, mut state) = (In::One(number, Action::Act(act)), *copies);
+                    let (action, mut state) =
+                        (CopyAction::One(number, Action::Guest(act)), *copies);
                     state[number].act(act);
-                    actions.push(To { action, state });
+                    actions.push(Transition { action, state });
                 }
             });
         }
-        copies[0].each_work(&self.0, |work, how| {
-            let trails = [0, 1].map(|copy| copies[copy].worlds(&self.0, work, how).1);
+        copies[0].for_each_change(&self.0, |work, schedule| {
+            let trails = [0, 1].map(|copy| copies[copy].trace_change(&self.0, work, schedule).1);
             let steps = trails[0].len().max(trails[1].len());
             for made in 1..=steps {
                 let state = [0, 1].map(|copy| {
                     let trail = &trails[copy];
                     *trail.get(made - 1).or(trail.last()).unwrap_or(&copies[copy])
                 });
-                let crossing = match made {
-                    made if made == steps => Crossing::Nothing,
-                    made => Crossing::Dies(made),
+                let interruption = match made {
+                    made if made == steps => Interruption::None,
+                    made => Interruption::Dies(made),
                 };
-                let action = In::Both(Action::Works(work, Steps { crossing, ..how }));
-                actions.push(To { action, state });
+                let action =
+                    CopyAction::Both(Action::Change(work, Schedule { interruption, ..schedule }));
+                actions.push(Transition { action, state });
             }
         });
     }
@@ -168,7 +170,7 @@ impl<const S: usize> Packed<4> for Product<S> {
     /// Sorts a guest's strands in both copies together, so that a strand has the same index in both.
     fn pack(&self, copies: &Self::State) -> [u64; 4] {
         let mut copies = *copies;
-        if self.0.alike != Alike::Nothing {
+        if self.0.alike != Symmetry::None {
             let [first, second] = &mut copies;
             for (first, second) in first.strands.iter_mut().zip(&mut second.strands) {
                 let mut number = 0;
@@ -180,7 +182,7 @@ impl<const S: usize> Packed<4> for Product<S> {
                 (*first, *second) = (both.map(|(first, _)| first), both.map(|(_, second)| second));
             }
         }
-        let [[a, b], [c, d]] = copies.map(|copy| copy.pack(Alike::Nothing));
+        let [[a, b], [c, d]] = copies.map(|copy| copy.pack(Symmetry::None));
         [a, b, c, d]
     }
 
@@ -204,13 +206,13 @@ struct Hub {
 
 /// The hub, and whether the second guest has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HandedOver {
+pub struct HandoverState {
     hubs: [Hub; 2],
     passed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AtHub {
+pub enum HubAction {
     Asks(StrandId),
     Ends,
     ChipBusy,
@@ -226,27 +228,27 @@ impl Hub {
         }
     }
 
-    fn happens(&mut self, action: AtHub) {
+    fn apply(&mut self, action: HubAction) {
         let event = match (action, self.in_flight) {
-            (AtHub::Asks(strand), _) => self.event(strand),
-            (AtHub::ChipBusy, Some(holder)) => HubEvent::ChipBusy(holder),
-            (AtHub::Passes, _) => HubEvent::Renewed,
-            (AtHub::Ends | AtHub::ChipBusy, _) => HubEvent::Ended,
+            (HubAction::Asks(strand), _) => self.event(strand),
+            (HubAction::ChipBusy, Some(holder)) => HubEvent::ChipBusy(holder),
+            (HubAction::Passes, _) => HubEvent::Renewed,
+            (HubAction::Ends | HubAction::ChipBusy, _) => HubEvent::Ended,
         };
         let (turns, answer) = self.turns.step(event);
         self.turns = turns;
         match action {
-            AtHub::Asks(strand) if answer == Answer::Served => self.in_flight = Some(strand),
-            AtHub::Asks(_) => {}
+            HubAction::Asks(strand) if answer == Answer::Served => self.in_flight = Some(strand),
+            HubAction::Asks(_) => {}
             _ => self.in_flight = None,
         }
     }
 
-    fn actions(&self, strands: impl Iterator<Item = StrandId>) -> Vec<AtHub> {
+    fn actions(&self, strands: impl Iterator<Item = StrandId>) -> Vec<HubAction> {
         let asking = strands.filter(|strand| self.in_flight != Some(*strand));
-        let mut actions: Vec<AtHub> = asking.map(AtHub::Asks).collect();
+        let mut actions: Vec<HubAction> = asking.map(HubAction::Asks).collect();
         if self.in_flight.is_some() {
-            actions.extend([AtHub::Ends, AtHub::ChipBusy]);
+            actions.extend([HubAction::Ends, HubAction::ChipBusy]);
         }
         actions
     }
@@ -260,38 +262,42 @@ impl Handover {
 }
 
 impl Model for Handover {
-    type State = HandedOver;
-    type Action = In<AtHub>;
+    type State = HandoverState;
+    type Action = CopyAction<HubAction>;
 
-    fn init_states(&self) -> Vec<HandedOver> {
+    fn init_states(&self) -> Vec<HandoverState> {
         let hubs = [Hub { turns: Turns::NEW, in_flight: None }; 2];
-        vec![HandedOver { hubs, passed: false }]
+        vec![HandoverState { hubs, passed: false }]
     }
 
-    fn actions(&self, state: &HandedOver, actions: &mut Vec<In<AtHub>>) {
+    fn actions(&self, state: &HandoverState, actions: &mut Vec<CopyAction<HubAction>>) {
         if state.passed {
             let both = state.hubs[0].actions(self.strands_of(OBSERVER));
-            actions.extend(both.into_iter().map(In::Both));
+            actions.extend(both.into_iter().map(CopyAction::Both));
             return;
         }
         for (number, hub) in state.hubs.iter().enumerate() {
             let of_one = hub.actions(self.strands_of(OTHER));
-            actions.extend(of_one.into_iter().map(|action| In::One(number, action)));
+            actions.extend(of_one.into_iter().map(|action| CopyAction::One(number, action)));
         }
         // When every strand of the first guest has acknowledged, no access is in flight.
         if state.hubs.iter().all(|hub| hub.in_flight.is_none()) {
-            actions.push(In::Both(AtHub::Passes));
+            actions.push(CopyAction::Both(HubAction::Passes));
         }
     }
 
-    fn next_state(&self, state: &HandedOver, action: In<AtHub>) -> Option<HandedOver> {
+    fn next_state(
+        &self,
+        state: &HandoverState,
+        action: CopyAction<HubAction>,
+    ) -> Option<HandoverState> {
         let mut state = *state;
         match action {
-            In::Both(action) => {
-                state.hubs.iter_mut().for_each(|hub| hub.happens(action));
-                state.passed |= action == AtHub::Passes;
+            CopyAction::Both(action) => {
+                state.hubs.iter_mut().for_each(|hub| hub.apply(action));
+                state.passed |= action == HubAction::Passes;
             }
-            In::One(number, action) => state.hubs[number].happens(action),
+            CopyAction::One(number, action) => state.hubs[number].apply(action),
         }
         Some(state)
     }
@@ -299,7 +305,7 @@ impl Model for Handover {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![Property::always(
             "no refusal at a hub depends on what the guest that had it before has called",
-            |model: &Self, state: &HandedOver| {
+            |model: &Self, state: &HandoverState| {
                 let [first, second] = state.hubs;
                 let answer = |hub: &Hub, asks| hub.turns.step(hub.event(asks)).1;
                 !state.passed

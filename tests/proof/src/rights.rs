@@ -20,10 +20,10 @@ use perfctr_service::decisions::protocol::Global;
 use perfctr_service::{Grant, StrandRight};
 use stateright::{Model, Property};
 
-use crate::explore::{Packed, To};
+use crate::explore::{Packed, Transition};
 use shipped::{Operation, Shipped};
 pub use world::World;
-use world::{Doing, held_by};
+use world::{Activity, held_by};
 
 /// A machine with at most three guests (`G`), each with at most two strands (`S`).
 #[derive(Clone, Copy, Debug)]
@@ -31,18 +31,18 @@ pub struct Rights<const G: usize, const S: usize> {
     /// The configurations that the operator can grant at any time. The machine begins with the first configuration.
     pub configurations: &'static [[Grant; G]],
     /// If `true`, an action may come between any two steps of the lock owner.
-    pub crossings: bool,
+    pub interruptions: bool,
     /// If `true`, the service asks strands to scrub what the protocol says. If `false`, the service only asks strands to acknowledge, and
     /// any acknowledgement may have no effect, as if the service had asked for more. A model with `false` includes all behaviour of a model
     /// with `true`, in far fewer states. Use `false` only for configurations in which no guest has a right to strands.
     pub strands_scrub: bool,
-    pub alike: Alike,
+    pub alike: Symmetry,
 }
 
 /// Which machines the check treats as alike. It visits only one of several machines that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Alike {
-    Nothing,
+pub enum Symmetry {
+    None,
     /// Machines are alike if they differ only in the order of one guest's strands.
     Strands,
     /// Machines are alike if they differ only in the order of guests and strands. Every guest can get the same grants.
@@ -51,24 +51,24 @@ pub enum Alike {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    Act(Act),
+    Guest(GuestAction),
     /// The operator or a strand takes the lock and starts the steps of a change.
-    Works(Work, Steps),
+    Change(Change, Schedule),
     UnitReturns,
 }
 
 /// The change that the lock owner makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum Change {
     /// The operator grants the guests the configuration with this index.
     Configures(usize),
     /// A strand takes the pending steps of a change.
-    Turns(Scrubbing),
+    Continues(ScrubResult),
 }
 
 /// An action of a guest or a strand. A strand is identified by its guest and its index within the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum GuestAction {
     /// The strand begins a call, and finds that its guest has the right to the register.
     Calls(usize, usize, Register),
     /// The strand's call performs its access and ends.
@@ -88,46 +88,46 @@ pub enum Act {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
-    OfUnit,
+    Unit,
     /// The calling strand's %pcr.
     Pcr,
     PcrWithHt,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scrubbing {
+pub enum ScrubResult {
     Succeeds,
     Busy,
     Faults,
     /// The unit is on another node, so the service asks one of the guest's strands on that node to scrub the unit.
-    Elsewhere,
+    OnOtherNode,
 }
 
 /// The order in which the lock owner takes its steps, and what happens between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Steps {
+pub struct Schedule {
     pub guests: [usize; 3],
     /// If `true`, the owner asks a guest's strands in reverse order.
     pub reversed: bool,
     /// The event, if any, that comes between the steps.
-    pub crossing: Crossing,
+    pub interruption: Interruption,
 }
 
 /// An event between the lock owner's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crossing {
-    Nothing,
+pub enum Interruption {
+    None,
     /// The owner dies after one of its operations. The number is the index of the world after this operation.
     Dies(usize),
     /// The action happens before the operation with this index.
-    Meets(usize, Act),
+    Acts(usize, GuestAction),
 }
 
 /// The possible orders of three guests. With one guest, only the first order is used; with two guests, the first two.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-impl Steps {
-    const ALL: Self = Self { guests: ORDERS[0], reversed: false, crossing: Crossing::Nothing };
+impl Schedule {
+    const ALL: Self = Self { guests: ORDERS[0], reversed: false, interruption: Interruption::None };
 }
 
 fn guest(number: usize) -> GuestId {
@@ -141,61 +141,65 @@ impl<const G: usize, const S: usize> World<G, S> {
         *self = shipped.world();
     }
 
-    pub(crate) fn act(&mut self, act: Act) {
+    pub(crate) fn act(&mut self, act: GuestAction) {
         let shipped = Shipped::new(self);
         shipped.act(act);
         *self = shipped.world();
     }
 
     /// Calls `each` with the possible actions of guests and strands.
-    pub(crate) fn acts(&self, model: &Rights<G, S>, mut each: impl FnMut(Act)) {
+    pub(crate) fn for_each_guest_action(
+        &self,
+        model: &Rights<G, S>,
+        mut each: impl FnMut(GuestAction),
+    ) {
         for (guest, strands) in self.strands.iter().enumerate() {
             let held = self.guests[guest].held;
-            each(Act::Resets(guest));
+            each(GuestAction::Resets(guest));
             for (number, strand) in strands.iter().enumerate() {
                 match strand.doing {
-                    Doing::Dead => {
-                        each(Act::ComesBack(guest, number));
+                    Activity::Dead => {
+                        each(GuestAction::ComesBack(guest, number));
                         continue;
                     }
-                    Doing::Call(_) => each(Act::EndsCall(guest, number)),
-                    Doing::CrossCall(_) => {
-                        each(Act::Acknowledges(guest, number));
+                    Activity::Call(_) => each(GuestAction::EndsCall(guest, number)),
+                    Activity::CrossCall(_) => {
+                        each(GuestAction::Acknowledges(guest, number));
                         if !model.strands_scrub {
-                            each(Act::AcknowledgesInVain(guest, number));
+                            each(GuestAction::AcknowledgesInVain(guest, number));
                         }
                     }
-                    Doing::Guest => {
+                    Activity::Guest => {
                         let may = [
-                            (Register::OfUnit, held.global && !self.unit.out),
+                            (Register::Unit, held.global && !self.unit.out),
                             (Register::Pcr, held.strand != StrandRight::None),
                             (Register::PcrWithHt, held.strand == StrandRight::HtStrand),
                         ];
                         for (register, _) in may.into_iter().filter(|(_, may)| *may) {
-                            each(Act::Calls(guest, number, register));
+                            each(GuestAction::Calls(guest, number, register));
                         }
                         if strand.asked.is_asked() {
-                            each(Act::TakesCrossCall(guest, number));
+                            each(GuestAction::TakesCrossCall(guest, number));
                         }
                     }
                 }
-                each(Act::IsDeclaredDead(guest, number));
+                each(GuestAction::IsDeclaredDead(guest, number));
             }
         }
         if !self.unit.out && held_by(&self.guests, |held| held.global).next().is_some() {
-            each(Act::UnitFaults);
+            each(GuestAction::UnitFaults);
         }
     }
 
     /// Returns `true` if this change takes no step for this guest, no matter what it does for the other guests.
-    fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
+    fn is_idle(&self, model: &Rights<G, S>, work: Change, number: usize) -> bool {
         let own = self.guests[number];
         let starts = self.reset[number] || self.resetting == Some(guest(number));
         let mut strands = self.strands[number].iter();
         !starts
             && match work {
-                Work::Configures(to) => own.granted == model.configurations[to][number],
-                Work::Turns(_) => {
+                Change::Configures(to) => own.granted == model.configurations[to][number],
+                Change::Continues(_) => {
                     strands.any(|strand| strand.asked.is_awaited())
                         || own.held == own.granted && !own.granted.global && !own.starting
                 }
@@ -203,21 +207,29 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 
     /// Calls `each` with every possible change, in every order of steps that makes a difference.
-    pub(crate) fn each_work(&self, model: &Rights<G, S>, mut each: impl FnMut(Work, Steps)) {
+    pub(crate) fn for_each_change(
+        &self,
+        model: &Rights<G, S>,
+        mut each: impl FnMut(Change, Schedule),
+    ) {
         // If the change scrubs nothing, the result of a scrub makes no difference.
         let scrubs = matches!(self.global, Global::Listed(_) | Global::Revoked(_))
             || self.reset.contains(&true)
             || self.resetting.is_some();
-        let scrubbing =
-            [Scrubbing::Succeeds, Scrubbing::Busy, Scrubbing::Faults, Scrubbing::Elsewhere];
+        let scrubbing = [
+            ScrubResult::Succeeds,
+            ScrubResult::Busy,
+            ScrubResult::Faults,
+            ScrubResult::OnOtherNode,
+        ];
         let turns = scrubbing.into_iter().take(if scrubs { 4 } else { 1 });
-        let configures = (0..model.configurations.len()).map(Work::Configures);
-        for work in configures.chain(turns.map(Work::Turns)) {
+        let configures = (0..model.configurations.len()).map(Change::Configures);
+        for work in configures.chain(turns.map(Change::Continues)) {
             let mut idle = [true; 3];
             let mut strands_differ = false;
             for (number, strands) in self.strands.iter().enumerate() {
                 // An action between the steps can give the owner more work.
-                idle[number] = !model.crossings && self.is_idle(model, work, number);
+                idle[number] = !model.interruptions && self.is_idle(model, work, number);
                 let asked = !idle[number] || self.global.user() == Some(guest(number));
                 strands_differ |= asked && strands.iter().any(|strand| *strand != strands[0]);
             }
@@ -231,9 +243,9 @@ impl<const G: usize, const S: usize> World<G, S> {
             };
             for guests in ORDERS.iter().filter(matters) {
                 for reversed in [false, true].into_iter().take(1 + usize::from(strands_differ)) {
-                    let crossing = Crossing::Nothing;
+                    let interruption = Interruption::None;
                     let guests = *guests;
-                    each(work, Steps { guests, reversed, crossing });
+                    each(work, Schedule { guests, reversed, interruption });
                 }
             }
         }
@@ -242,20 +254,25 @@ impl<const G: usize, const S: usize> World<G, S> {
 
 impl<const G: usize, const S: usize> Rights<G, S> {
     /// Returns the action of the lock's owner, and the world after this action.
-    fn work(&self, world: &World<G, S>, work: Work, how: Steps) -> To<Action, World<G, S>> {
-        let (action, mut state) = (Action::Works(work, how), *world);
-        state.works(self, work, how);
-        To { action, state }
+    fn work(
+        &self,
+        world: &World<G, S>,
+        work: Change,
+        schedule: Schedule,
+    ) -> Transition<Action, World<G, S>> {
+        let (action, mut state) = (Action::Change(work, schedule), *world);
+        state.make_change(self, work, schedule);
+        Transition { action, state }
     }
 
     /// Adds each action that can happen between the lock owner's operations. If an operation uses none of an action's words, it makes no
     /// difference whether the action comes before or after the operation, so the action is added only once.
-    fn meet(
+    fn add_interruptions(
         &self,
         world: &World<G, S>,
-        (work, how): (Work, Steps),
+        (work, schedule): (Change, Schedule),
         (operations, trail): (&[Operation], &[World<G, S>]),
-        actions: &mut Vec<To<Action, World<G, S>>>,
+        actions: &mut Vec<Transition<Action, World<G, S>>>,
     ) {
         let numbered = || operations.iter().enumerate();
         for made in 0..trail.len() {
@@ -264,8 +281,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
                 continue;
             }
             let here: Vec<_> = numbered().filter(|(_, taken)| taken.made == made).collect();
-            before.acts(self, |act| {
-                let words = before.words(act);
+            before.for_each_guest_action(self, |act| {
+                let words = before.accessed_words(act);
                 let uses = |taken: &Operation| {
                     let used = |(address, changes): &(usize, bool)| {
                         *address == taken.address && (*changes || taken.changes)
@@ -275,8 +292,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
                 let mut met = here.iter().filter(|(_, taken)| uses(taken)).peekable();
                 let first = if met.peek().is_none() { here.first() } else { None };
                 for (number, _) in met.chain(first) {
-                    let crossing = Crossing::Meets(*number, act);
-                    actions.push(self.work(world, work, Steps { crossing, ..how }));
+                    let interruption = Interruption::Acts(*number, act);
+                    actions.push(self.work(world, work, Schedule { interruption, ..schedule }));
                 }
             });
         }
@@ -285,38 +302,40 @@ impl<const G: usize, const S: usize> Rights<G, S> {
 
 impl<const G: usize, const S: usize> Model for Rights<G, S> {
     type State = World<G, S>;
-    type Action = To<Action, World<G, S>>;
+    type Action = Transition<Action, World<G, S>>;
 
     fn init_states(&self) -> Vec<World<G, S>> {
         vec![World::new(&self.configurations[0])]
     }
 
     fn actions(&self, world: &World<G, S>, actions: &mut Vec<Self::Action>) {
-        world.acts(self, |act| {
-            let (action, mut state) = (Action::Act(act), *world);
+        world.for_each_guest_action(self, |act| {
+            let (action, mut state) = (Action::Guest(act), *world);
             state.act(act);
-            actions.push(To { action, state });
+            actions.push(Transition { action, state });
         });
         if world.unit.out {
             let (action, mut state) = (Action::UnitReturns, *world);
             state.unit_returns();
-            actions.push(To { action, state });
+            actions.push(Transition { action, state });
         }
-        world.each_work(self, |work, how| {
-            let (operations, trail) = world.worlds(self, work, how);
+        world.for_each_change(self, |work, schedule| {
+            let (operations, trail) = world.trace_change(self, work, schedule);
             let state = trail.last().copied().unwrap_or(*world);
-            actions.push(To { action: Action::Works(work, how), state });
+            actions.push(Transition { action: Action::Change(work, schedule), state });
             let mut last = *world;
             for (made, state) in trail.iter().copied().enumerate() {
                 if state != last {
-                    let action =
-                        Action::Works(work, Steps { crossing: Crossing::Dies(made), ..how });
-                    actions.push(To { action, state });
+                    let action = Action::Change(
+                        work,
+                        Schedule { interruption: Interruption::Dies(made), ..schedule },
+                    );
+                    actions.push(Transition { action, state });
                     last = state;
                 }
             }
-            if self.crossings {
-                self.meet(world, (work, how), (&operations, &trail), actions);
+            if self.interruptions {
+                self.add_interruptions(world, (work, schedule), (&operations, &trail), actions);
             }
         });
     }

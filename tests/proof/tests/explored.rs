@@ -7,15 +7,15 @@ use perfctr_service::Grant;
 use proof::check::check;
 use proof::explore::{Packed, explore, visit};
 use proof::product::Product;
-use proof::rights::{Alike, Rights};
+use proof::rights::{Rights, Symmetry};
 use stateright::{Model, Property};
 
 /// A machine on which one guest at a time has `global`.
 const GLOBAL_OF_TWO: Rights<2, 1> = Rights {
     configurations: &[[Grant::GLOBAL, Grant::NONE], [Grant::NONE, Grant::GLOBAL]],
-    crossings: false,
+    interruptions: false,
     strands_scrub: true,
-    alike: Alike::Nothing,
+    alike: Symmetry::None,
 };
 
 /// Asserts that the explorer visits as many states as stateright. With symmetry, it must visit exactly one of several states that are
@@ -52,7 +52,7 @@ where
 
 #[test]
 fn guests_that_are_alike() {
-    let alike = Alike::Guests;
+    let alike = Symmetry::Guests;
     compare(GLOBAL_OF_TWO, Rights { alike, ..GLOBAL_OF_TWO });
 }
 
@@ -60,11 +60,11 @@ fn guests_that_are_alike() {
 fn strands_that_are_alike() {
     let plain = Rights::<1, 2> {
         configurations: &[[Grant::HTSTRAND], [Grant::NONE]],
-        crossings: false,
+        interruptions: false,
         strands_scrub: true,
-        alike: Alike::Nothing,
+        alike: Symmetry::None,
     };
-    let alike = Alike::Strands;
+    let alike = Symmetry::Strands;
     compare(plain, Rights { alike, ..plain });
 }
 

@@ -13,7 +13,7 @@ use guest_abi::event::SparcEvent;
 use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic};
 use guest_abi::sampling::{
-    Cause, Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
+    Cause, InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
 };
 
 const SAMPLES: u64 = 1000;
@@ -57,7 +57,7 @@ type Sampler<'a> = Profiler<Unit<'a>, 1, 64>;
 fn sample<'a>(
     profiler: &mut Sampler<'a>,
     unit: &mut Unit<'a>,
-    at: &Interrupted<SparcMode>,
+    at: &InterruptPoint<SparcMode>,
 ) -> Cause {
     match profiler.handle(unit, at) {
         Ok(cause) => cause,
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         // The counters have overflowed, and have counted on until the trap was taken.
         words.pic.set(black_box(0x0000_0002_0000_0003));
         words.pcr.set(words.pcr.get() | black_box(overflows));
-        let at = black_box(Interrupted {
+        let at = black_box(InterruptPoint {
             address: 0x10_0000 + 4 * time,
             strand: StrandId::new(70).expect("strand 70 exists"),
             time: 1000 * time,

@@ -8,11 +8,11 @@ use guest_abi::StrandId;
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::StrandDriver;
 use guest_abi::layout::{EventSelect, SparcPcr, SparcPic};
-use guest_abi::sampling::{Interrupted, ModeSet, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::sampling::{InterruptPoint, ModeSet, Pace, Period, Profiler, Request, SparcMode};
 use platform::models::{Early, Phase};
 use tests::random::Random;
 
-use crate::own::{Own, World};
+use crate::own::{OwnCounterUnit, World};
 
 const PHASES: RangeInclusive<u8> = 1..=8;
 
@@ -127,14 +127,14 @@ fn up_to_7_events_follow_a_write() {
 fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
     const TRAP: u64 = 9;
     let random = &mut Random(seed);
-    let mut unit = Own::on(world(phase));
+    let mut unit = OwnCounterUnit::on(world(phase));
     let requests = [(SparcEvent::Loads, 100), (SparcEvent::Stores, 37)].map(|(event, period)| {
         Request { event: event.into(), pace: Some(Pace::every(Period::new(period).unwrap())) }
     });
-    let mut profiler = Profiler::<Own, 1, 4096>::new(modes, &requests).unwrap();
+    let mut profiler = Profiler::<OwnCounterUnit, 1, 4096>::new(modes, &requests).unwrap();
     profiler.start(&mut unit, 0).unwrap();
     let (strand, mode) = (StrandId::new(0).unwrap(), SparcMode::User);
-    let at = |time| Interrupted { address: 4 * time, strand, time, mode };
+    let at = |time| InterruptPoint { address: 4 * time, strand, time, mode };
     let (mut happened, mut calls, mut sampled) = ([0; 2], 0, [0; 2]);
     for time in 1..5000_u64 {
         let mut add = |more: [u64; 2], counted: bool| {

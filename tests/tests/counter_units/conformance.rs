@@ -8,7 +8,7 @@ use guest_abi::sampling::{
 /// A unit whose machine lets a test make events happen.
 pub(crate) trait Machine: CounterUnit {
     /// The count at which a counter overflows. The count may need more than 32 bits.
-    const TOP: u64;
+    const OVERFLOW_COUNT: u64;
 
     /// Returns a unit after reset. It can count in all modes, and its interrupts are as exact as the unit allows.
     fn reset() -> Self;
@@ -23,10 +23,10 @@ pub(crate) trait Machine: CounterUnit {
     fn interrupted(&self) -> bool;
 }
 
-type Of<M> = Program<<M as CounterUnit>::Event, <M as CounterUnit>::Mode>;
+type ProgramOf<M> = Program<<M as CounterUnit>::Event, <M as CounterUnit>::Mode>;
 
 /// Returns a program that counts in every mode, with interrupts from both counters.
-fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> {
+fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> ProgramOf<M> {
     Program {
         events: Assignment::new(pic0, pic1).expect("events on their counters"),
         modes: ModeSet::ALL,
@@ -36,12 +36,12 @@ fn program<M: Machine>(pic0: Option<M::Event>, pic1: Option<M::Event>) -> Of<M> 
 
 fn first<M: Machine>(counter: Counter) -> M::Event {
     M::events()
-        .find(|event| event.on(counter) && M::counted(*event, &[(*event, 1)]) == 1)
+        .find(|event| event.can_use(counter) && M::counted(*event, &[(*event, 1)]) == 1)
         .expect("an event that counts 1 when it happens once")
 }
 
 /// Returns a program whose two counters count different events.
-fn two_events<M: Machine>() -> Of<M> {
+fn two_events<M: Machine>() -> ProgramOf<M> {
     program::<M>(Some(first::<M>(Pic0)), Some(first::<M>(Pic1)))
 }
 
@@ -77,8 +77,8 @@ pub(crate) fn starts_silent<M: Machine>() {
 
 pub(crate) fn has_two_counters_of_32_bits<M: Machine>() {
     assert_eq!(M::WIDTH, 32);
-    assert_eq!(u64::from(M::OVERFLOWS_AT), M::TOP % (1 << 32));
-    assert!(M::EARLY <= 15);
+    assert_eq!(u64::from(M::OVERFLOWS_AT), M::OVERFLOW_COUNT % (1 << 32));
+    assert!(M::MAX_EARLY <= 15);
     assert!(M::events().all(|event| !event.counters().is_empty()));
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn counts_its_event_in_its_modes<M: Machine>() {
     let mut cases = 0;
     for event in M::events() {
         for counter in event.counters().iter() {
-            for modes in ModeSet::<M::Mode>::every() {
+            for modes in ModeSet::<M::Mode>::subsets() {
                 let (pic0, pic1) = match counter {
                     Pic0 => (Some(event), None),
                     Pic1 => (None, Some(event)),
@@ -133,8 +133,8 @@ pub(crate) fn counts_nothing_else<M: Machine>() {
 
 /// For every pair of events on the two counters, makes both happen in one step.
 pub(crate) fn counts_two_events_at_once<M: Machine>() {
-    for event0 in M::events().filter(|event| event.on(Pic0)) {
-        for event1 in M::events().filter(|event| event.on(Pic1)) {
+    for event0 in M::events().filter(|event| event.can_use(Pic0)) {
+        for event1 in M::events().filter(|event| event.can_use(Pic1)) {
             let mut unit = M::reset();
             unit.start(&program::<M>(Some(event0), Some(event1))).expect("all modes are allowed");
             let happened = [(event0, 3), (event1, 4)];
@@ -153,7 +153,7 @@ pub(crate) fn overflows_after_its_period<M: Machine>() {
             let mut unit = started::<M>();
             let period = Period::new(events).expect("a period");
             unit.preload(counter, period);
-            let preloaded = M::TOP - u64::from(events);
+            let preloaded = M::OVERFLOW_COUNT - u64::from(events);
             assert_eq!(u64::from(unit.read(counter)), preloaded);
             let still = i64::from(unit.past_overflow(counter));
             assert_eq!(still, -i64::from(events));
@@ -173,7 +173,7 @@ pub(crate) fn overflows_after_its_period<M: Machine>() {
 pub(crate) fn counts_on_after_the_overflow<M: Machine>() {
     for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
-        unit.preload(counter, Period::SHORTEST);
+        unit.preload(counter, Period::MIN);
         for past in 0..5 {
             happen(&mut unit, counter, 1);
             assert_eq!(unit.past_overflow(counter), past);
@@ -207,7 +207,7 @@ pub(crate) fn only_counters_that_may_interrupt_do<M: Machine>() {
             let program = Program { interrupts, ..two_events::<M>() };
             unit.start(&program).expect("all modes are allowed");
             for counter in overflow.iter() {
-                unit.preload(counter, Period::SHORTEST);
+                unit.preload(counter, Period::MIN);
             }
             let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
             unit.happen(M::Mode::ALL[0], &happened);
@@ -223,8 +223,8 @@ pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
     for told in [CounterSet::NONE, CounterSet::only(Pic0), CounterSet::only(Pic1), CounterSet::BOTH]
     {
         let mut unit = started::<M>();
-        unit.preload(Pic0, Period::SHORTEST);
-        unit.preload(Pic1, Period::SHORTEST);
+        unit.preload(Pic0, Period::MIN);
+        unit.preload(Pic1, Period::MIN);
         let happened = [(first::<M>(Pic0), 4), (first::<M>(Pic1), 9)];
         unit.happen(M::Mode::ALL[0], &happened);
         let past = [Pic0, Pic1].map(|counter| unit.past_overflow(counter) as u32);
@@ -237,7 +237,7 @@ pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
         assert_eq!(low, past, "the overshoot stays, {told:?} acknowledged");
 
         for counter in told.iter() {
-            unit.preload(counter, Period::SHORTEST);
+            unit.preload(counter, Period::MIN);
             assert!(!unit.overflowed().contains(counter));
             happen(&mut unit, counter, 1);
             assert!(unit.overflowed().contains(counter), "it overflows again");
@@ -248,7 +248,7 @@ pub(crate) fn acknowledges_the_given_counters<M: Machine>() {
 pub(crate) fn stops_and_goes_on<M: Machine>() {
     let mut unit = started::<M>();
     let happened = [(first::<M>(Pic0), 1), (first::<M>(Pic1), 1)];
-    unit.preload(Pic0, Period::SHORTEST);
+    unit.preload(Pic0, Period::MIN);
     unit.happen(M::Mode::ALL[0], &happened);
     let held = [unit.read(Pic0), unit.read(Pic1)];
 
@@ -287,12 +287,12 @@ pub(crate) fn writes_one_counter<M: Machine>() {
 pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     for counter in [Pic0, Pic1] {
         let mut unit = started::<M>();
-        unit.preload(counter, Period::SHORTEST);
+        unit.preload(counter, Period::MIN);
         unit.preload(counter, Period::new(2).expect("a period"));
         happen(&mut unit, counter, 1);
         assert_eq!(unit.overflowed(), CounterSet::NONE, "written just before");
 
-        unit.preload(counter, Period::SHORTEST);
+        unit.preload(counter, Period::MIN);
         happen(&mut unit, counter, 1);
         unit.acknowledge(CounterSet::only(counter));
         unit.preload(counter, Period::new(2).expect("a period"));

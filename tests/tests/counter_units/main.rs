@@ -17,5 +17,5 @@ mod second_reading;
 mod sparc;
 
 conformance::suite!(sparc_conforms, crate::sparc::Strand);
-conformance::suite!(own_counters_conform, crate::own::Own);
+conformance::suite!(own_counters_conform, crate::own::OwnCounterUnit);
 conformance::suite!(r10000_conforms, platform::models::R10000);

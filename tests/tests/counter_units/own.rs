@@ -78,12 +78,12 @@ impl Hypercall for World {
 }
 
 /// The unit as a guest uses it, with its strand and its hypervisor.
-pub(crate) struct Own {
+pub(crate) struct OwnCounterUnit {
     unit: OwnCounters<World, World>,
     world: World,
 }
 
-impl Own {
+impl OwnCounterUnit {
     fn new(grants_ht: bool) -> Self {
         Self::on(World::new(grants_ht))
     }
@@ -98,13 +98,13 @@ impl Own {
     }
 }
 
-impl CounterUnit for Own {
+impl CounterUnit for OwnCounterUnit {
     type Event = SparcSelect;
     type Mode = SparcMode;
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = OwnCounters::<World, World>::OVERFLOWS_AT;
-    const EARLY: u32 = OwnCounters::<World, World>::EARLY;
+    const MAX_EARLY: u32 = OwnCounters::<World, World>::MAX_EARLY;
 
     fn events() -> impl Iterator<Item = SparcSelect> {
         OwnCounters::<World, World>::events()
@@ -135,8 +135,8 @@ impl CounterUnit for Own {
     }
 }
 
-impl Machine for Own {
-    const TOP: u64 = Strand::TOP;
+impl Machine for OwnCounterUnit {
+    const OVERFLOW_COUNT: u64 = Strand::OVERFLOW_COUNT;
 
     fn reset() -> Self {
         Self::new(true)
@@ -158,7 +158,7 @@ impl Machine for Own {
 /// A write that sets or clears HT takes a hypercall. No other access does.
 #[test]
 fn calls_the_hypervisor_for_ht_only() {
-    let mut own = Own::new(true);
+    let mut own = OwnCounterUnit::new(true);
     own.start(&loads(SparcMode::User.into(), CounterSet::BOTH)).unwrap();
     own.stop();
     assert_eq!(own.world.sets(), 0);
@@ -174,7 +174,7 @@ fn calls_the_hypervisor_for_ht_only() {
 
 #[test]
 fn without_the_right_it_is_refused_and_stops() {
-    let mut own = Own::new(false);
+    let mut own = OwnCounterUnit::new(false);
     own.start(&loads(SparcMode::User.into(), CounterSet::BOTH)).unwrap();
     let refused = own.start(&loads(ModeSet::ALL, CounterSet::BOTH));
     assert_eq!(refused, Err(HvError::NoAccess));
@@ -190,7 +190,7 @@ fn without_the_right_it_is_refused_and_stops() {
 /// The hypervisor clears HT while the guest uses it. The guest's next start is refused.
 #[test]
 fn a_right_that_is_lost_is_noticed() {
-    let mut own = Own::new(true);
+    let mut own = OwnCounterUnit::new(true);
     own.start(&loads(ModeSet::ALL, CounterSet::BOTH)).unwrap();
     own.world.grant_ht(false);
     let pcr = own.world.strand().pcr();

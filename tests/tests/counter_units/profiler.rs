@@ -4,7 +4,7 @@
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
 use guest_abi::sampling::{
-    CounterUnit, Interrupted, ModeSet, Pace, Period, Profiler, Request, UnitMode,
+    CounterUnit, InterruptPoint, ModeSet, Pace, Period, Profiler, Request, UnitMode,
 };
 use platform::models::r10000::R10000Event;
 use platform::models::{Early, R10000};
@@ -42,8 +42,8 @@ impl Sampled for R10000 {
     fn next_early(&mut self, _: u8) {}
 }
 
-fn at<M: Sampled>(time: u64) -> Interrupted<M::Mode> {
-    Interrupted {
+fn at<M: Sampled>(time: u64) -> InterruptPoint<M::Mode> {
+    InterruptPoint {
         address: 4 * time,
         strand: StrandId::new(0).unwrap(),
         time,

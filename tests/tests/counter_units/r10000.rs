@@ -10,7 +10,7 @@ use platform::models::r10000::{
 use crate::conformance::Machine;
 
 impl Machine for R10000 {
-    const TOP: u64 = 1 << 31;
+    const OVERFLOW_COUNT: u64 = 1 << 31;
 
     fn reset() -> Self {
         Self::new()

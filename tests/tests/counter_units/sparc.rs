@@ -19,7 +19,7 @@ pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcS
 }
 
 impl Machine for Strand {
-    const TOP: u64 = 1 << 32;
+    const OVERFLOW_COUNT: u64 = 1 << 32;
 
     fn reset() -> Self {
         let mut unit = Self::new(Box::new(StrandUnit::new()));
@@ -268,7 +268,7 @@ fn only_the_hypervisor_changes_ht() {
 #[test]
 fn hyperprivileged_events_need_the_right() {
     for granted in [false, true] {
-        for modes in ModeSet::<SparcMode>::every() {
+        for modes in ModeSet::<SparcMode>::subsets() {
             let mut unit = Strand::new(Box::new(StrandUnit::new()));
             unit.grant_ht(granted);
             let program = loads(modes, CounterSet::NONE);

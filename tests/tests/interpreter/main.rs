@@ -11,7 +11,7 @@ use std::process::{self, Command};
 
 use program::{CODE, DATA, Program, RESULT};
 use simulator::interpreter::{
-    At, Counting, Environment, Instruction, Level, PRIMARY, Strand, Trap,
+    At, CounterRegister, Environment, Instruction, Level, PRIMARY, Strand, Trap,
 };
 use tests::assembler::{STX, accesses, computes, mov, number, set};
 
@@ -51,11 +51,11 @@ impl Environment for Loaded {
         Ok(())
     }
 
-    fn read(&mut self, register: Counting, _: Level) -> Result<u64, Trap> {
+    fn read(&mut self, register: CounterRegister, _: Level) -> Result<u64, Trap> {
         panic!("{register:?} is not nonprivileged")
     }
 
-    fn write(&mut self, register: Counting, _: u64, _: Level) -> Result<(), Trap> {
+    fn write(&mut self, register: CounterRegister, _: u64, _: Level) -> Result<(), Trap> {
         panic!("{register:?} is not nonprivileged")
     }
 }

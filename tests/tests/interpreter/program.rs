@@ -22,7 +22,7 @@ const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
 /// The registers that random instructions do not write: %g0, two registers that hold addresses, and the stack registers.
-const KEPT: [u32; 5] = [0, G6, G7, SP, FP];
+const RESERVED_REGISTERS: [u32; 5] = [0, G6, G7, SP, FP];
 
 /// A program and the initial contents of its memory.
 pub(crate) struct Program {
@@ -105,7 +105,7 @@ impl Case<'_> {
             code.push(accesses(LDX, G6, G7, number(index * 8)));
             code.push(computes(0x30, control, G6, number(0)));
         }
-        code.extend((0..32).filter(|one| !KEPT.contains(one)).map(loaded));
+        code.extend((0..32).filter(|one| !RESERVED_REGISTERS.contains(one)).map(loaded));
         code.extend(set(G7, DATA));
         code.push(computes(0x30, 3, 0, number(0x80)));
 
@@ -132,7 +132,7 @@ impl Case<'_> {
 
         let stored = |register| accesses(STX, register, G6, number(register * 8));
         code.extend(set(G6, results(cases) + case * RESULT));
-        code.extend((0..32).filter(|one| !KEPT.contains(one)).map(stored));
+        code.extend((0..32).filter(|one| !RESERVED_REGISTERS.contains(one)).map(stored));
         for (index, control) in [(32, 2), (33, 0)] {
             code.push(computes(0x28, G7, control, 0));
             code.push(accesses(STX, G7, G6, number(index * 8)));
@@ -356,7 +356,7 @@ impl Case<'_> {
     fn written(&mut self) -> u32 {
         loop {
             let register = self.random.below(32) as u32;
-            if !KEPT[1..].contains(&register) {
+            if !RESERVED_REGISTERS[1..].contains(&register) {
                 return register;
             }
         }

@@ -12,7 +12,7 @@ use loom::sync::atomic::AtomicBool as ModelledBool;
 use perfctr_service::{ChangeError, Grant, Grants, GuestConfig, PerfCounterService, Right, Unit};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
 
-use hv_core::sync::model::{Part, explore, meet};
+use hv_core::sync::model::{StrandCode, explore, run_concurrently};
 
 pub(crate) const PCR: u64 = 0;
 pub(crate) const L2: u64 = 1;
@@ -188,7 +188,7 @@ fn strand_id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Creates the service on the heap. Neither this function nor [`Modelled::of_parts`] is inlined, because loom's stacks have 32
+/// Creates the service on the heap. Neither this function nor [`Modelled::from_parts`] is inlined, because loom's stacks have 32
 /// KiB.
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
@@ -212,11 +212,11 @@ impl Modelled {
         let devices = Rc::new(Devices::default());
         let board = Board(Rc::clone(&devices));
         let service = service(board, guests);
-        Self::of_parts(service, devices)
+        Self::from_parts(service, devices)
     }
 
     #[inline(never)]
-    fn of_parts(service: Box<Service>, devices: Rc<Devices>) -> Rc<Self> {
+    fn from_parts(service: Box<Service>, devices: Rc<Devices>) -> Rc<Self> {
         Rc::new(Self { hypervisor: Hypervisor::new((*service,), NoConsole), devices })
     }
 
@@ -360,7 +360,7 @@ pub(crate) fn negotiate_1_1(machine: &Modelled) {
 /// orders of steps that it finds from only one of the two starts.
 pub(crate) fn explore_two(
     preemptions: usize,
-    parts: [Part<Modelled>; 2],
+    parts: [StrandCode<Modelled>; 2],
     before: fn(&Modelled),
     after: fn(&Modelled),
 ) {
@@ -369,7 +369,7 @@ pub(crate) fn explore_two(
         explore(preemptions, 20, move || {
             let machine = Modelled::new();
             before(&machine);
-            meet(&machine, parts);
+            run_concurrently(&machine, parts);
             after(&machine);
         });
     }

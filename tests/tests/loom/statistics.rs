@@ -4,7 +4,7 @@
 use perfctr_service::statistics::Outcome;
 
 use crate::machine::{DRAM, Modelled};
-use hv_core::sync::model::{explore, meet};
+use hv_core::sync::model::{explore, run_concurrently};
 
 fn served(machine: &Modelled) -> u64 {
     let counts = machine.service().statistics(machine.guest());
@@ -22,7 +22,7 @@ fn calls_are_counted_once() {
     explore(3, 1_000, || {
         let machine = Modelled::new();
         machine.negotiate(0, 1);
-        meet(
+        run_concurrently(
             &machine,
             [calls::<0>, calls::<1>, |machine| {
                 let first = served(machine);

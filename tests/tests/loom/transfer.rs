@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use crate::machine::{DRAM, ENOACCESS, EOK, EWOULDBLOCK, HUB, L2, Modelled, OTHER, PCR};
-use hv_core::sync::model::{Part, explore, meet};
+use hv_core::sync::model::{StrandCode, explore, run_concurrently};
 
 const LOSER: usize = 0;
 const NEXT: usize = 2;
@@ -63,11 +63,11 @@ fn settled(machine: &Modelled) {
     assert!(machine.is_fast(NEXT, DRAM));
 }
 
-fn transferred<const N: usize>(preemptions: usize, parts: [Part<Modelled>; N]) {
+fn transferred<const N: usize>(preemptions: usize, parts: [StrandCode<Modelled>; N]) {
     explore(preemptions, 100, move || {
         let machine = two_guests();
         assert_eq!(machine.set(LOSER, 0, PCR_VALUE), EOK);
-        meet(&machine, parts);
+        run_concurrently(&machine, parts);
         settled(&machine);
     });
 }
@@ -113,7 +113,7 @@ fn the_loser_starts_again() {
     explore(2, 20, || {
         let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
-        meet(&machine, [operator, Modelled::reset_guest]);
+        run_concurrently(&machine, [operator, Modelled::reset_guest]);
         machine.all_acknowledge();
         assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
         settled(&machine);
@@ -127,7 +127,7 @@ fn a_guest_that_starts_again_finds_zeros() {
     explore(2, 100, || {
         let machine = two_guests();
         assert_eq!(machine.set(LOSER, DRAM, 0x11), EOK);
-        meet(
+        run_concurrently(
             &machine,
             [Modelled::give_strand_to_other, |machine| {
                 machine.reset_guest();
@@ -146,7 +146,7 @@ fn there_and_back<const ID: u64>(preemptions: usize) {
     explore(preemptions, 100, || {
         let machine = two_guests();
         assert_eq!(machine.set(LOSER, ID, PCR_VALUE), EOK);
-        meet(
+        run_concurrently(
             &machine,
             [
                 |machine| {

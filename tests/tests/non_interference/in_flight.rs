@@ -52,9 +52,9 @@ fn while_calls_of_the_other_are_in_flight() {
                 thread::scope(|scope| {
                     let call = || machine.trap(strand, Trap::Fast, [id, 1, 2, 3, 4, function]);
                     let other = scope.spawn(call);
-                    stop.reached();
+                    stop.wait_until_reached();
                     let observations = sweep(&machine);
-                    stop.go_on();
+                    stop.resume();
                     assert_eq!(other.join().unwrap().0[0], 0);
                     assert_eq!(observations, alone, "PerfReg {id}, {function:#x}");
                 });

@@ -69,7 +69,7 @@ fn whatever_the_other_guest_does() {
             check(&script, seed, &mut counts);
         }
     }
-    tests::tell(format_args!("whatever_the_other_guest_does: {counts:?}"));
+    tests::print_line(format_args!("whatever_the_other_guest_does: {counts:?}"));
     assert!(counts.calls >= 100_000);
     assert!(counts.taken_out >= 500);
     for status in [0, 6, 7, 9, 10, 13] {

@@ -30,7 +30,7 @@ fn cpc_with_every_right() {
         set(0, 0xc000_0000_0000_0001, 0),
     ]);
     for bank in 0..8 {
-        assert_eq!(both.machine.board().holds(Cell::L2 { node: 0, bank }), 0x20_0000_0000);
+        assert_eq!(both.machine.board().value_of(Cell::L2 { node: 0, bank }), 0x20_0000_0000);
     }
     // Each strand has its own PCR.
     play(&mut both, 8, &[get(0, Ok(0))]);

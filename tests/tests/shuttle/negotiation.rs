@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use hv_core::sync::schedules::{any_below, explore, meet};
+use hv_core::sync::schedules::{explore, random_below, run_concurrently};
 use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
@@ -40,7 +40,7 @@ impl History {
 }
 
 fn negotiate(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
-    let version = any_below(VERSIONS.len());
+    let version = random_below(VERSIONS.len());
     let number = {
         let mut history = history.lock().unwrap();
         let began = history.tick();
@@ -62,7 +62,7 @@ fn version(machine: &MachineUnderTest, strand: u16) -> [u64; 2] {
 /// Reads the negotiated version, or makes a call. The answer must fit a version that can be in force during the call.
 fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     let began = history.lock().unwrap().tick();
-    let which = any_below(STATUS.len() + 1);
+    let which = random_below(STATUS.len() + 1);
     let is_expected: &dyn Fn(usize) -> bool = match STATUS.get(which) {
         None => {
             let found = version(machine, strand);
@@ -83,9 +83,9 @@ fn negotiation(schedules: usize, strands: u16, rounds: usize) {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
         let machine = MachineUnderTest::new(&board, &[Guest::new(0..strands, Grant::GLOBAL)]);
         let history = Mutex::new(History { now: 0, negotiations: vec![(0, 0, 0)] });
-        meet(strands.into(), |strand| {
+        run_concurrently(strands.into(), |strand| {
             for _ in 0..rounds {
-                match any_below(3) {
+                match random_below(3) {
                     0 => negotiate(&machine, &history, strand as u16),
                     _ => look(&machine, &history, strand as u16),
                 }
@@ -123,10 +123,10 @@ fn giving_up() {
     explore(1_000, || {
         let board = Board::new(Machine::Batoka, 1, &[]);
         let machine = MachineUnderTest::new(&board, &[Guest::new(0..3, Grant::GLOBAL)]);
-        meet(2, |strand| {
+        run_concurrently(2, |strand| {
             assert_eq!(machine.negotiate(strand as u16, 1, 1), 0);
         });
-        meet(3, |strand| {
+        run_concurrently(3, |strand| {
             let strand = strand as u16;
             if strand == 0 {
                 machine.get(strand, 2);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use hv_core::sync::schedules::{any_below, explore, meet, pause};
+use hv_core::sync::schedules::{explore, pause, random_below, run_concurrently};
 use hv_core::sync::{spin_loop, steps};
 use perfctr_service::{ChangeError, StrandRight};
 use tests::board::Board;
@@ -24,8 +24,8 @@ fn mark(guest: usize) -> u64 {
 /// that the strand does not read the other guest's value.
 fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     machine.acknowledge(number);
-    let (id, shift) = REGISTERS[any_below(REGISTERS.len())];
-    let status = match any_below(3) {
+    let (id, shift) = REGISTERS[random_below(REGISTERS.len())];
+    let status = match random_below(3) {
         0 => {
             let (status, value) = machine.get(number, id);
             let mine = mark(guest) << shift;
@@ -44,10 +44,10 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
 
 /// Changes rights, or resets a guest. A strand that dies during a change keeps the lock until its death is reported.
 fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
-    if any_below(4) == 0 {
-        return machine.begin_reset(any_below(2));
+    if random_below(4) == 0 {
+        return machine.begin_reset(random_below(2));
     }
-    let grants = Grant::divided(any_below(2), any_below(2));
+    let grants = Grant::divided(random_below(2), random_below(2));
     while let Err(error) = machine.reconfigure(&grants) {
         assert_eq!(error, ChangeError::Busy);
         report_deaths();
@@ -113,7 +113,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
                 machine.strand_died(on, number);
             }
         };
-        meet(1 + usize::from(strands), |number| {
+        run_concurrently(1 + usize::from(strands), |number| {
             if number == strands.into() {
                 for _ in 0..changes {
                     operate(&machine, || report(OPERATOR));
@@ -125,7 +125,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             for _ in 0..rounds {
                 let step = match dies {
                     0 => usize::MAX,
-                    _ if any_below(dies) == 0 => any_below(40),
+                    _ if random_below(dies) == 0 => random_below(40),
                     _ => usize::MAX,
                 };
                 let round = || play(&machine, number as u16, guest_of(number));

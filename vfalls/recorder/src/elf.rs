@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// The maximum size of a table that is read from a file, in bytes.
-const MOST_BYTES: u64 = 1 << 28;
+const MAX_READ_BYTES: u64 = 1 << 28;
 
 #[derive(Debug)]
 pub(crate) struct Elf {
@@ -55,7 +55,7 @@ impl Elf {
     }
 
     pub(crate) fn bytes(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= MOST_BYTES)?];
+        let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= MAX_READ_BYTES)?];
         self.file.read_exact_at(&mut bytes, offset).ok()?;
         Some(bytes)
     }

@@ -50,7 +50,7 @@ struct WordHistory {
 }
 
 /// The maximum number of words that are remembered for a lock.
-const MOST_WORDS: usize = 1 << 20;
+const MAX_WORDS: usize = 1 << 20;
 
 /// What the finished sections of a lock have read and written.
 #[derive(Debug, Default)]
@@ -71,12 +71,12 @@ fn set(sections: &mut Vec<Section>, section: Section) {
 }
 
 /// The sections that must stay before a section of the thread `own`: at most one, the latest, for every other thread.
-struct Earlier {
+struct Predecessors {
     own: u32,
     sections: Vec<Section>,
 }
 
-impl Earlier {
+impl Predecessors {
     fn add(&mut self, section: Section) {
         if section.thread == self.own {
             return;
@@ -90,7 +90,7 @@ impl Earlier {
 
 impl Flow {
     /// Notes that a section's thread has signalled a condition, during the section or after it.
-    pub(crate) fn signals(&mut self, section: Section) {
+    pub(crate) fn mark_signalling(&mut self, section: Section) {
         self.signalling.insert(section.signal);
     }
 
@@ -123,7 +123,7 @@ impl Flow {
                 words.insert(word);
             }
         }
-        let mut earlier = Earlier { own: section.thread, sections: Vec::new() };
+        let mut earlier = Predecessors { own: section.thread, sections: Vec::new() };
         self.unknown.iter().for_each(|unknown| earlier.add(*unknown));
         let mut counted = Vec::new();
         for word in &words {
@@ -166,7 +166,7 @@ impl Flow {
                 set(&mut history.readers, section);
             }
         }
-        if self.words.len() > MOST_WORDS {
+        if self.words.len() > MAX_WORDS {
             self.unknown_section(section);
         }
         earlier.sections.sort_unstable_by_key(|section| section.signal);
@@ -213,7 +213,7 @@ mod tests {
         let take = |slot| [(HEAD, LOAD), (slot, LOAD), (HEAD, STORE), (SUM, LOAD), (SUM, STORE)];
         for signal in 0..3 {
             assert!(after(&mut flow, 0, signal, &put(SLOT + 8 * signal)).is_empty());
-            flow.signals(Section { thread: 0, signal });
+            flow.mark_signalling(Section { thread: 0, signal });
         }
         // The second take needs the second put, not the third, although every put changes the sum and signals a condition.
         assert_eq!(after(&mut flow, 1, 3, &take(SLOT)), [0]);
@@ -235,7 +235,7 @@ mod tests {
         let change = [(SUM, LOAD), (SUM, STORE)];
         let mut flow = Flow::default();
         assert!(after(&mut flow, 0, 0, &change).is_empty());
-        flow.signals(Section { thread: 0, signal: 0 });
+        flow.mark_signalling(Section { thread: 0, signal: 0 });
         assert_eq!(after(&mut flow, 1, 1, &change), [0]);
         assert!(after(&mut flow, 0, 2, &change).is_empty());
         assert!(after(&mut flow, 1, 3, &change).is_empty());
@@ -247,10 +247,10 @@ mod tests {
         let change = [(SLOT, LOAD), (SUM, LOAD), (SUM, STORE)];
         let mut flow = Flow::default();
         assert!(after(&mut flow, 0, 0, &[(SLOT, STORE), (SUM, LOAD), (SUM, STORE)]).is_empty());
-        flow.signals(Section { thread: 0, signal: 0 });
+        flow.mark_signalling(Section { thread: 0, signal: 0 });
         assert_eq!(after(&mut flow, 1, 1, &change), [0]);
         assert!(after(&mut flow, 0, 2, &change).is_empty());
-        flow.signals(Section { thread: 0, signal: 2 });
+        flow.mark_signalling(Section { thread: 0, signal: 2 });
         assert_eq!(after(&mut flow, 1, 3, &change), [2]);
     }
 

@@ -117,7 +117,7 @@ impl LockCalls {
         shared: Shared<'_>,
     ) {
         if let Some(mut call) = self.call.take() {
-            self.look(&mut call, thread, log, shared);
+            self.find_object(&mut call, thread, log, shared);
             call.end_block(log);
             if call.returns() {
                 let site = lock(shared.definitions).address(block.number());
@@ -156,7 +156,7 @@ impl LockCalls {
                 call.signal = Some(shared.orders.signal());
                 match (self.held.last_mut(), self.latest) {
                     (Some(held), _) => held.signals = true,
-                    (None, Some((lock, section))) => shared.objects.signals(lock, section),
+                    (None, Some((lock, section))) => shared.objects.mark_signalling(lock, section),
                     (None, None) => {}
                 }
             }
@@ -167,7 +167,7 @@ impl LockCalls {
     }
 
     /// Looks for the call's object in the accesses of the latest block, if the object is not known yet.
-    fn look(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
+    fn find_object(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         self.find_mutex(call, thread, log, shared);
         if call.object.is_some() || call.depth > 0 {
             return;
@@ -196,7 +196,7 @@ impl LockCalls {
     /// Ends a call that has returned to the address `site`.
     fn end(&mut self, call: LockCall, thread: u32, log: &mut Log, shared: Shared<'_>, site: u64) {
         let place = call.place;
-        call.say_what_is_left_out(log);
+        call.log_omitted(log);
         match (call.function, call.object) {
             (Function::Unlock, Some(lock)) => {
                 if let Some(at) = self.held_at(lock) {
@@ -205,7 +205,7 @@ impl LockCalls {
                 }
             }
             (Function::Wait | Function::TimedWait, object) => {
-                let woken = object.and_then(|condition| shared.objects.woken(condition, thread));
+                let woken = object.and_then(|condition| shared.objects.end_wait(condition, thread));
                 if let Some(signal) = woken {
                     log.order(Order::Wait(Cause::Condition, signal));
                 }
@@ -309,7 +309,7 @@ impl LockCalls {
         let flow = shared.objects.flow(held.lock);
         let mut flow = lock(&flow);
         if held.signals {
-            flow.signals(section);
+            flow.mark_signalling(section);
         }
         let accesses = log.accesses(held.from);
         let accesses = accesses

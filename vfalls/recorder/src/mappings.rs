@@ -25,13 +25,13 @@ impl Mappings {
         Self { emulator, ..Self::default() }
     }
 
-    /// Forgets the mappings that have been found, so that [`look`](Self::look) returns them again.
+    /// Forgets the mappings that have been found, so that [`take_new`](Self::take_new) returns them again.
     pub(crate) fn forget(&mut self) {
         self.found.clear();
     }
 
     /// Returns the mappings of ELF files that have appeared since the previous call.
-    pub(crate) fn look(&mut self) -> Vec<Mapping> {
+    pub(crate) fn take_new(&mut self) -> Vec<Mapping> {
         let mut new = Vec::new();
         for (mut mapping, key) in current_mappings() {
             let own = |&(start, end): &(u64, u64)| mapping.start < end && start < mapping.end;
@@ -81,10 +81,10 @@ fn parse(line: &str) -> Option<Mapping> {
 fn build_id(path: &str) -> Option<Vec<u8>> {
     const BUILD_ID: u64 = 3;
     /// The maximum size of a note segment that is searched for the build id, in bytes.
-    const LONGEST: u64 = 1 << 16;
+    const MAX_NOTES_BYTES: u64 = 1 << 16;
     let elf = Elf::open(path)?;
     for segment in elf.segments().unwrap_or_default() {
-        if segment.kind != Segment::NOTE || segment.length > LONGEST {
+        if segment.kind != Segment::NOTE || segment.length > MAX_NOTES_BYTES {
             continue;
         }
         let Some(notes) = elf.bytes(segment.offset, segment.length) else {

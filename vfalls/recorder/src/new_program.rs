@@ -23,7 +23,7 @@ const SET_RIGHTS: u32 = 0o6000;
 const EXECUTABLE: u32 = 0o111;
 
 /// The maximum length of the first line of a script (Linux, include/uapi/linux/binfmts.h).
-const LONGEST_LINE: usize = 256;
+const MAX_LINE_BYTES: usize = 256;
 
 impl NewProgram {
     /// Returns the program that a system call with these arguments starts. `path` and `arguments` are addresses. Returns `None` if the
@@ -80,7 +80,7 @@ fn start_of_program(path: &CStr) -> Option<Vec<u8>> {
     let mode = metadata.permissions().mode();
     (metadata.is_file() && mode & EXECUTABLE != 0 && mode & SET_RIGHTS == 0).then_some(())?;
     let mut start = Vec::new();
-    file.take(LONGEST_LINE as u64).read_to_end(&mut start).ok()?;
+    file.take(MAX_LINE_BYTES as u64).read_to_end(&mut start).ok()?;
     Some(start)
 }
 

@@ -7,7 +7,7 @@ use crate::flow::{Flow, Section};
 use crate::lock;
 
 /// The size of the C library's largest object (`pthread_rwlock_t`), in bytes.
-const MOST_BYTES: u64 = 56;
+const MAX_OBJECT_BYTES: u64 = 56;
 
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
@@ -50,8 +50,8 @@ impl Objects {
     }
 
     /// Notes that the latest section of a thread has signalled a condition.
-    pub(crate) fn signals(&self, at: u64, section: Section) {
-        lock(&self.flow(at)).signals(section);
+    pub(crate) fn mark_signalling(&self, at: u64, section: Section) {
+        lock(&self.flow(at)).mark_signalling(section);
     }
 
     /// Notes that a thread waits for the condition variable at this address.
@@ -66,7 +66,7 @@ impl Objects {
     pub(crate) fn wake(&self, inside: u64, signal: u64, all: bool) {
         let mut known = self.known();
         let found = known.conditions.range_mut(..=inside).next_back();
-        let Some((_, condition)) = found.filter(|(at, _)| inside - **at < MOST_BYTES) else {
+        let Some((_, condition)) = found.filter(|(at, _)| inside - **at < MAX_OBJECT_BYTES) else {
             return;
         };
         condition.latest = Some(signal);
@@ -81,7 +81,7 @@ impl Objects {
     ///
     /// The C library can wake a thread other than the one that has waited longest, and a wait can time out. In both cases, this function
     /// assumes that the latest signal woke the thread, if that signal came after the wait began.
-    pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
+    pub(crate) fn end_wait(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();
         let condition = known.conditions.get_mut(&condition)?;
         if let Some(at) = condition.woken.iter().position(|(woken, _)| *woken == thread) {
@@ -114,13 +114,13 @@ mod tests {
             objects.wait(0x100, thread);
         }
         objects.wake(0x100 + 32, 7, false);
-        assert_eq!(objects.woken(0x100, 3), Some(7));
+        assert_eq!(objects.end_wait(0x100, 3), Some(7));
         objects.wake(0x100, 8, true);
-        assert_eq!([1, 2].map(|thread| objects.woken(0x100, thread)), [Some(8); 2]);
+        assert_eq!([1, 2].map(|thread| objects.end_wait(0x100, thread)), [Some(8); 2]);
         // No thread waits for a condition variable that has one of these addresses.
         objects.wake(0x100 + 56, 9, false);
         objects.wake(0x80, 9, false);
-        assert_eq!(objects.woken(0x100, 1), None);
+        assert_eq!(objects.end_wait(0x100, 1), None);
     }
 
     #[test]
@@ -129,9 +129,9 @@ mod tests {
         objects.wait(0x100, 1);
         objects.wait(0x100, 2);
         objects.wake(0x100, 5, false);
-        assert_eq!(objects.woken(0x100, 2), Some(5));
+        assert_eq!(objects.end_wait(0x100, 2), Some(5));
         objects.wake(0x100, 6, false);
-        assert_eq!(objects.woken(0x100, 1), Some(6));
+        assert_eq!(objects.end_wait(0x100, 1), Some(6));
     }
 
     /// Thread 2's wait times out just after the signal for thread 1. Both threads stay after the signal.
@@ -141,19 +141,19 @@ mod tests {
         objects.wait(0x100, 1);
         objects.wait(0x100, 2);
         objects.wake(0x100, 5, false);
-        assert_eq!([2, 1].map(|thread| objects.woken(0x100, thread)), [Some(5); 2]);
+        assert_eq!([2, 1].map(|thread| objects.end_wait(0x100, thread)), [Some(5); 2]);
         // No signal comes in the next wait.
         objects.wait(0x100, 2);
-        assert_eq!(objects.woken(0x100, 2), None);
+        assert_eq!(objects.end_wait(0x100, 2), None);
     }
 
     #[test]
     fn a_wait_may_end_without_a_signal() {
         let objects = Objects::default();
         objects.wait(0x100, 1);
-        assert_eq!(objects.woken(0x100, 1), None);
+        assert_eq!(objects.end_wait(0x100, 1), None);
         objects.wake(0x100, 5, true);
-        assert_eq!(objects.woken(0x100, 1), None);
+        assert_eq!(objects.end_wait(0x100, 1), None);
     }
 
     #[test]

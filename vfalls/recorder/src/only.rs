@@ -22,11 +22,11 @@ use crate::lock_call::{BlockFacts, Leave};
 
 /// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. Without this
 /// delay, a function that is called often would cause many translations, which take longer than executing these blocks.
-const PATIENCE: u32 = 1 << 16;
+const RETRANSLATION_DELAY: u32 = 1 << 16;
 
 /// The function that is recorded alone.
 #[derive(Debug)]
-pub(crate) struct Only {
+pub(crate) struct OnlyFunction {
     /// The names of the function's symbols.
     names: Vec<String>,
     /// The start addresses of the function: one for each of its symbols in each mapping.
@@ -34,12 +34,12 @@ pub(crate) struct Only {
     /// The number of threads that are executing the function.
     inside: AtomicU32,
     /// Whether all blocks are translated with callbacks.
-    is_on: AtomicBool,
+    is_instrumenting: AtomicBool,
 }
 
 /// Whether a thread is inside the function, and whether it is being recorded.
 #[derive(Debug, Default)]
-pub(crate) struct Whereabouts {
+pub(crate) struct FunctionTracker {
     /// The number of calls inside the function that have not returned; `None` while the thread does not execute the function.
     depth: Option<u64>,
     /// How the latest recorded block leaves its function.
@@ -52,22 +52,22 @@ pub(crate) struct Whereabouts {
 
 /// What to do about a block that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct BlockAction {
     pub(crate) is_recorded: bool,
     /// Whether this is the first block that is no longer recorded.
     pub(crate) pauses: bool,
     /// Whether all blocks have to be translated again.
-    pub(crate) switches: bool,
+    pub(crate) needs_retranslation: bool,
 }
 
-impl Only {
+impl OnlyFunction {
     /// Returns the function whose symbols have these names.
     pub(crate) fn new(names: Vec<String>) -> Self {
         Self {
             names,
             entries: Mutex::default(),
             inside: AtomicU32::new(0),
-            is_on: AtomicBool::new(false),
+            is_instrumenting: AtomicBool::new(false),
         }
     }
 
@@ -88,18 +88,23 @@ impl Only {
     }
 
     /// Returns `true` if all blocks are translated with callbacks.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Relaxed)
+    pub(crate) fn is_instrumenting(&self) -> bool {
+        self.is_instrumenting.load(Ordering::Relaxed)
     }
 
     /// Decides whether blocks get callbacks when they are translated from now on. Must be called while no thread executes a block.
-    pub(crate) fn switch(&self) {
-        let is_on = self.inside.load(Ordering::Relaxed) > 0;
-        self.is_on.store(is_on, Ordering::Relaxed);
+    pub(crate) fn update_instrumenting(&self) {
+        let is_instrumenting = self.inside.load(Ordering::Relaxed) > 0;
+        self.is_instrumenting.store(is_instrumenting, Ordering::Relaxed);
     }
 
     /// Notes that a thread begins a block with callbacks. `enters` is `true` if the block is the function's first.
-    pub(crate) fn block(&self, at: &mut Whereabouts, block: BlockFacts, enters: bool) -> Verdict {
+    pub(crate) fn block(
+        &self,
+        at: &mut FunctionTracker,
+        block: BlockFacts,
+        enters: bool,
+    ) -> BlockAction {
         at.depth = match (at.depth, at.leaves) {
             (Some(depth), Leave::Call) => Some(depth + 1),
             (Some(0), Leave::Return) => {
@@ -118,20 +123,20 @@ impl Only {
         let pauses = at.is_recorded && !is_recorded;
         at.is_recorded = is_recorded;
         at.unrecorded = if is_recorded { 0 } else { at.unrecorded.saturating_add(1) };
-        let switches = match is_recorded {
-            true => !self.is_on(),
-            false => self.is_on() && at.unrecorded >= PATIENCE,
+        let needs_retranslation = match is_recorded {
+            true => !self.is_instrumenting(),
+            false => self.is_instrumenting() && at.unrecorded >= RETRANSLATION_DELAY,
         };
-        Verdict { is_recorded, pauses, switches }
+        BlockAction { is_recorded, pauses, needs_retranslation }
     }
 
     /// Notes that this process is a forked copy, in which `at` belongs to the only thread.
-    pub(crate) fn forked(&self, at: &Whereabouts) {
+    pub(crate) fn after_fork(&self, at: &FunctionTracker) {
         self.inside.store(at.depth.is_some().into(), Ordering::Relaxed);
     }
 
     /// Notes that a thread has ended.
-    pub(crate) fn end(&self, at: &mut Whereabouts) {
+    pub(crate) fn end(&self, at: &mut FunctionTracker) {
         if at.depth.take().is_some() {
             self.inside.fetch_sub(1, Ordering::Relaxed);
         }
@@ -147,7 +152,11 @@ mod tests {
     }
 
     /// Executes blocks, and returns which of them are recorded. In `blocks`, `true` marks a block that enters the function.
-    fn recorded(only: &Only, at: &mut Whereabouts, blocks: &[(Leave, bool)]) -> Vec<bool> {
+    fn recorded(
+        only: &OnlyFunction,
+        at: &mut FunctionTracker,
+        blocks: &[(Leave, bool)],
+    ) -> Vec<bool> {
         let one = |(leave, enters): &(Leave, bool)| only.block(at, block(*leave), *enters);
         blocks.iter().map(one).map(|verdict| verdict.is_recorded).collect()
     }
@@ -155,7 +164,7 @@ mod tests {
     #[test]
     fn a_function_is_recorded_from_its_call_to_its_return() {
         use Leave::{Call, Other, Return};
-        let (only, mut at) = (Only::new(Vec::new()), Whereabouts::default());
+        let (only, mut at) = (OnlyFunction::new(Vec::new()), FunctionTracker::default());
         let blocks = [
             (Call, false),
             // The function calls another function, and itself.
@@ -176,8 +185,8 @@ mod tests {
 
     #[test]
     fn all_threads_are_recorded_while_one_is_inside() {
-        let only = Only::new(Vec::new());
-        let [mut first, mut second] = [(); 2].map(|()| Whereabouts::default());
+        let only = OnlyFunction::new(Vec::new());
+        let [mut first, mut second] = [(); 2].map(|()| FunctionTracker::default());
         let other = [(Leave::Other, false)];
         assert_eq!(recorded(&only, &mut second, &other), [false]);
         assert_eq!(recorded(&only, &mut first, &[(Leave::Return, true)]), [true]);
@@ -193,16 +202,20 @@ mod tests {
 
     #[test]
     fn blocks_are_translated_again_at_the_entry_and_some_time_after_the_return() {
-        let (only, mut at) = (Only::new(Vec::new()), Whereabouts::default());
-        assert!(only.block(&mut at, block(Leave::Return), true).switches);
-        only.switch();
-        assert!(only.is_on());
-        for number in 1..PATIENCE {
+        let (only, mut at) = (OnlyFunction::new(Vec::new()), FunctionTracker::default());
+        assert!(only.block(&mut at, block(Leave::Return), true).needs_retranslation);
+        only.update_instrumenting();
+        assert!(only.is_instrumenting());
+        for number in 1..RETRANSLATION_DELAY {
             let verdict = only.block(&mut at, block(Leave::Other), false);
-            assert_eq!((verdict.is_recorded, verdict.switches), (false, false), "{number}");
+            assert_eq!(
+                (verdict.is_recorded, verdict.needs_retranslation),
+                (false, false),
+                "{number}"
+            );
         }
-        assert!(only.block(&mut at, block(Leave::Other), false).switches);
-        only.switch();
-        assert!(!only.is_on());
+        assert!(only.block(&mut at, block(Leave::Other), false).needs_retranslation);
+        only.update_instrumenting();
+        assert!(!only.is_instrumenting());
     }
 }

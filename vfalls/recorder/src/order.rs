@@ -74,7 +74,7 @@ impl Orders {
     }
 
     /// Returns the signal that ended a wait at the address `futex`.
-    pub(crate) fn woken(&self, futex: u64) -> Option<u64> {
+    pub(crate) fn wake_signal(&self, futex: u64) -> Option<u64> {
         self.known().wakes.get(&futex).copied()
     }
 
@@ -82,7 +82,7 @@ impl Orders {
     pub(crate) fn watch(&self, tid: u64, thread: u32) {
         let mut known = self.known();
         known.threads.insert(tid >> 3, Watched { thread, end: None });
-        let (word, bit) = place(tid);
+        let (word, bit) = filter_bit(tid);
         self.watched[word].fetch_or(bit, Ordering::Relaxed);
     }
 
@@ -105,7 +105,7 @@ impl Orders {
     /// Returns `true` if a load of `address` may join a thread.
     #[inline(always)]
     pub(crate) fn may_join(&self, address: u64) -> bool {
-        let (word, bit) = place(address);
+        let (word, bit) = filter_bit(address);
         self.watched[word].load(Ordering::Relaxed) & bit != 0
     }
 
@@ -125,7 +125,7 @@ impl Orders {
 }
 
 /// Returns where [`Orders::watched`] has the bit for `address`: the index of the word, and a mask of the bit.
-fn place(address: u64) -> (usize, u64) {
+fn filter_bit(address: u64) -> (usize, u64) {
     ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
 }
 
@@ -136,11 +136,11 @@ mod tests {
     #[test]
     fn a_wait_is_ended_by_the_latest_wake_of_its_address() {
         let orders = Orders::default();
-        assert_eq!(orders.woken(0x10), None);
+        assert_eq!(orders.wake_signal(0x10), None);
         assert_eq!(orders.wake([0x10]), 0);
         assert_eq!(orders.wake([0x10, 0x20]), 1);
         assert_eq!(orders.wake([0x30]), 2);
-        let woken = [0x10, 0x20, 0x30].map(|futex| orders.woken(futex));
+        let woken = [0x10, 0x20, 0x30].map(|futex| orders.wake_signal(futex));
         assert_eq!(woken, [Some(1), Some(1), Some(2)]);
     }
 

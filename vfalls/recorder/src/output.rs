@@ -42,10 +42,10 @@ impl Output {
     /// Notes that this process is a forked copy of another recorded process, and has the number `process`. Must be called in the copy,
     /// before it writes anything. The copy knows the blocks that the other process has defined, so the copy's recording begins with their
     /// definitions.
-    pub(crate) fn forked(&self, process: u32) {
+    pub(crate) fn after_fork(&self, process: u32) {
         self.process.store(process, Ordering::Relaxed);
         let written = lock(&self.written);
-        self.say("forked", &format!("{} {}", written.defined, std::process::id()));
+        self.notify("forked", &format!("{} {}", written.defined, std::process::id()));
     }
 
     /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of instruction fetches
@@ -85,7 +85,7 @@ impl Output {
     }
 
     /// Sends a line: a keyword and its argument.
-    pub(crate) fn say(&self, word: &str, text: &str) {
+    pub(crate) fn notify(&self, word: &str, text: &str) {
         // Ignores the error, because the process that started the emulator may be gone.
         let _ = self.send(word, &text.replace('\n', " "), &[]);
     }
@@ -108,7 +108,7 @@ impl Output {
 
     /// Sends a message, and ends the program.
     pub(crate) fn stop(&self, word: &str, reason: &str) -> ! {
-        self.say(word, reason);
+        self.notify(word, reason);
         (self.end)(1)
     }
 }

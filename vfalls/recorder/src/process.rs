@@ -16,7 +16,7 @@ use crate::lock_call::{BlockFacts, Shared};
 use crate::mappings::Mappings;
 use crate::new_program::NewProgram;
 use crate::objects::Objects;
-use crate::only::Only;
+use crate::only::OnlyFunction;
 use crate::order::Orders;
 use crate::output::Output;
 use crate::program_memory::string_at;
@@ -31,7 +31,7 @@ pub(crate) struct Process {
     pub(crate) output: Output,
     objects: Objects,
     /// The function that is recorded alone; `None` if everything is recorded.
-    pub(crate) only: Option<Only>,
+    pub(crate) only: Option<OnlyFunction>,
     /// Returns the kernel's id of the calling thread.
     tid: fn() -> u32,
     describe: Describe,
@@ -50,7 +50,7 @@ const _: () = assert!(matches!(BLOCKING_CALLS[WAIT_FOR_CHILD as usize].as_bytes(
 const ERRORS: RangeInclusive<i64> = -4095..=-1;
 
 /// The maximum number of threads in a recording.
-pub(crate) const MOST_THREADS: u32 = 1 << 16;
+pub(crate) const MAX_THREADS: u32 = 1 << 16;
 
 #[derive(Clone, Copy)]
 struct Start {
@@ -69,7 +69,7 @@ impl Process {
     pub(crate) fn new(
         target: Target,
         output: Output,
-        only: Option<Only>,
+        only: Option<OnlyFunction>,
         tid: fn() -> u32,
         describe: Describe,
     ) -> Self {
@@ -91,7 +91,7 @@ impl Process {
 
     /// Defines a block of instructions. Ends the program if there are too many blocks.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> BlockFacts {
-        self.look();
+        self.update_mappings();
         let block = self.target.block(address, instructions);
         let leave = self.target.leave(&block.exit, instructions);
         let number = lock(&self.definitions).block(block);
@@ -108,7 +108,7 @@ impl Process {
     /// Returns the thread that the calling host thread has just started.
     pub(crate) fn thread(&self) -> Thread {
         let number = self.threads.fetch_add(1, Ordering::Relaxed);
-        if number >= MOST_THREADS {
+        if number >= MAX_THREADS {
             self.output.stop("ends", "it has started more threads than a recording can have");
         }
         let start = START.take();
@@ -126,10 +126,10 @@ impl Process {
         thread
     }
 
-    /// Notes that a thread makes a system call. A call that forks the process has its own function, [`forks`](Self::forks).
-    pub(crate) fn call(&self, thread: &mut Thread, call: SystemCall) {
-        self.look();
-        thread.waits = None;
+    /// Notes that a thread makes a system call. A call that forks the process has its own function, [`before_fork`](Self::before_fork).
+    pub(crate) fn before_call(&self, thread: &mut Thread, call: SystemCall) {
+        self.update_mappings();
+        thread.waited_futex = None;
         match call {
             // The replay determines which thread takes a lock, so a futex wait or wake inside a lock function is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
@@ -138,7 +138,7 @@ impl Process {
                 thread.log.order(Order::Start(signal));
                 START.set(Some(Start { signal, tid }));
             }
-            SystemCall::Wait { futex } => thread.waits = Some(futex),
+            SystemCall::Wait { futex } => thread.waited_futex = Some(futex),
             SystemCall::Wake { futex, other } => {
                 let signal = self.orders.wake([futex].into_iter().chain(other));
                 thread.log.order(Order::Signal(signal));
@@ -148,11 +148,11 @@ impl Process {
                 thread.log.order(Order::Signal(signal));
             }
             SystemCall::MapCode => self.maps.store(true, Ordering::Relaxed),
-            SystemCall::MapLarge { bytes } => self.output.say("maps", &bytes.to_string()),
+            SystemCall::MapLarge { bytes } => self.output.notify("maps", &bytes.to_string()),
             SystemCall::Exec { path, .. } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);
-                    self.output.say("turns", &path);
+                    self.output.notify("turns", &path);
                 }
                 return;
             }
@@ -162,23 +162,23 @@ impl Process {
             SystemCall::Child { status } => thread.status = status,
             SystemCall::Share { length, file, offset } => {
                 if length >= LARGE {
-                    self.output.say("maps", &length.to_string());
+                    self.output.notify("maps", &length.to_string());
                 }
                 thread.shares = Some(Share::new(length, file, offset));
             }
             SystemCall::Process | SystemCall::Other => {}
         }
-        thread.write_now_and_then(self);
+        thread.write_if_due(self);
     }
 
     /// Notes that a system call returns `value` to a thread.
-    pub(crate) fn returned(&self, thread: &mut Thread, call: SystemCall, value: i64) {
+    pub(crate) fn after_call(&self, thread: &mut Thread, call: SystemCall, value: i64) {
         if let Some(share) = thread.shares.take().filter(|_| !ERRORS.contains(&value)) {
-            self.output.say("shares", &format!("{} {share}", value.cast_unsigned()));
+            self.output.notify("shares", &format!("{} {share}", value.cast_unsigned()));
         }
         match call {
             SystemCall::Wait { .. } if value == 0 => {
-                let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
+                let woken = thread.waited_futex.and_then(|futex| self.orders.wake_signal(futex));
                 if let Some(signal) = woken {
                     thread.log.order(Order::Wait(Cause::Wake, signal));
                 }
@@ -189,7 +189,7 @@ impl Process {
                     thread.log.order(Order::Sleep(time));
                 }
             }
-            SystemCall::Exec { .. } => self.output.say("stays", ""),
+            SystemCall::Exec { .. } => self.output.notify("stays", ""),
             SystemCall::Child { .. } => thread.log.order(self.after_child(thread.status, value)),
             _ => {}
         }
@@ -209,8 +209,8 @@ impl Process {
     }
 
     /// Notes that a thread is about to fork this process. Returns the number of the new process in the recording.
-    pub(crate) fn forks(&self, thread: &mut Thread) -> Option<u32> {
-        self.look();
+    pub(crate) fn before_fork(&self, thread: &mut Thread) -> Option<u32> {
+        self.update_mappings();
         let process = self.output.new_process("forks", "", &[])?;
         thread.log.order(Order::Start(process_begins(process)));
         Some(process)
@@ -218,23 +218,27 @@ impl Process {
 
     /// Notes that this process is a forked copy with the number `process`. Returns the only thread of the copy. This thread continues
     /// `before`, which is the thread that called fork.
-    pub(crate) fn forked(&self, process: u32, before: &mut Thread) -> Thread {
+    pub(crate) fn after_fork(&self, process: u32, before: &mut Thread) -> Thread {
         self.orders.forget();
         self.objects.forget();
         lock(&self.mappings).forget();
         self.maps.store(true, Ordering::Relaxed);
         self.threads.store(0, Ordering::Relaxed);
         START.take();
-        self.output.forked(process);
+        self.output.after_fork(process);
         let mut thread = self.thread();
-        thread.at = std::mem::take(&mut before.at);
-        self.only.iter().for_each(|only| only.forked(&thread.at));
+        thread.tracker = std::mem::take(&mut before.tracker);
+        self.only.iter().for_each(|only| only.after_fork(&thread.tracker));
         thread
     }
 
     /// Notes that a thread is about to replace the program of this process. Returns the new program and its number in the recording;
     /// `None` if the emulator cannot execute the program.
-    pub(crate) fn turns(&self, thread: &mut Thread, call: SystemCall) -> Option<(NewProgram, u32)> {
+    pub(crate) fn before_exec(
+        &self,
+        thread: &mut Thread,
+        call: SystemCall,
+    ) -> Option<(NewProgram, u32)> {
         let SystemCall::Exec { path, arguments, .. } = call else {
             return None;
         };
@@ -249,14 +253,14 @@ impl Process {
     /// Notes that the program has exited. Must be called after all threads have written their references.
     pub(crate) fn exited(&self) {
         self.maps.store(true, Ordering::Relaxed);
-        self.look();
-        self.output.say("exits", "");
+        self.update_mappings();
+        self.output.notify("exits", "");
     }
 
     /// Writes the mappings of files that have appeared since the previous call.
-    pub(crate) fn look(&self) {
+    pub(crate) fn update_mappings(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
-            let new = lock(&self.mappings).look();
+            let new = lock(&self.mappings).take_new();
             if !new.is_empty() {
                 lock(&self.functions).add(&new);
                 self.only.iter().for_each(|only| only.add(&new));

@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 use crate::decode::Target;
 
 /// The maximum number of a program's arguments, and of its environment strings.
-const MOST_STRINGS: u64 = 1 << 16;
+const MAX_STRINGS: u64 = 1 << 16;
 
 /// The maximum length of a string: Linux's limit for a program's argument.
-const LONGEST: usize = 1 << 17;
+const MAX_STRING_BYTES: usize = 1 << 17;
 
 /// Returns the C string at `address`. The program may pass a bad address, so memory is read through /proc/self/mem.
 pub(crate) fn string_at(address: u64) -> Option<CString> {
@@ -19,7 +19,7 @@ pub(crate) fn string_at(address: u64) -> Option<CString> {
 
 fn string(memory: &File, address: u64) -> Option<CString> {
     let mut bytes = Vec::new();
-    while bytes.len() <= LONGEST {
+    while bytes.len() <= MAX_STRING_BYTES {
         let at = address.checked_add(bytes.len() as u64)?;
         let mut page = [0; 4096];
         let most = 4096 - (at % 4096) as usize;
@@ -58,7 +58,7 @@ impl Target {
     pub(crate) fn strings(self, list: u64) -> Option<Vec<CString>> {
         let memory = File::open("/proc/self/mem").ok()?;
         let mut strings = Vec::new();
-        for number in 0..MOST_STRINGS {
+        for number in 0..MAX_STRINGS {
             let mut bytes = [0; 8];
             memory.read_exact_at(&mut bytes, list.checked_add(8 * number)?).ok()?;
             match self.number(bytes) {

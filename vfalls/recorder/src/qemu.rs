@@ -21,9 +21,9 @@ use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
 use crate::lock_call::BlockFacts;
-use crate::only::Only;
+use crate::only::OnlyFunction;
 use crate::output::Output;
-use crate::process::{MOST_THREADS, Process};
+use crate::process::{MAX_THREADS, Process};
 use crate::thread::Thread;
 use cursor::Cursor;
 use interface::*;
@@ -157,11 +157,11 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: `_exit` takes any number.
     let end = |status| unsafe { _exit(status) };
     let output = Output::new(given.socket.clone(), own, end);
-    output.say("begins", &std::process::id().to_string());
+    output.notify("begins", &std::process::id().to_string());
     // SAFETY: `gettid` has no conditions.
     let tid = || unsafe { gettid() }.cast_unsigned();
     let names: Vec<_> = given.only.iter().map(|name| name.to_string_lossy().into()).collect();
-    let only = (!names.is_empty()).then(|| Only::new(names));
+    let only = (!names.is_empty()).then(|| OnlyFunction::new(names));
     let process = Process::new(target, output, only, tid, describe);
     if PROCESS.set(process).is_err() || ARGUMENTS.set(given).is_err() || only::ID.set(id).is_err() {
         return 1;
@@ -189,7 +189,7 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
         return;
     };
     let _whole = no_fork();
-    if vcpu >= MOST_THREADS {
+    if vcpu >= MAX_THREADS {
         process.output.stop("ends", "the program has more threads than a recording can have")
     }
     let shared = SharedThread::new(process.thread(), false);
@@ -214,7 +214,7 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
         // SAFETY: the lock is held, and the thread no longer executes.
         let thread = unsafe { &mut *shared.thread.get() };
         Cursor::of(vcpu).close(thread);
-        process.only.iter().for_each(|only| only.end(&mut thread.at));
+        process.only.iter().for_each(|only| only.end(&mut thread.tracker));
         thread.write(process, true);
     }
     Cursor::of(vcpu).set_thread(ptr::null_mut());
@@ -233,8 +233,8 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     let (begins, (accesses, atomics)): (Executes, _) = match &process.only {
         None => (execute, (access as Accesses, atomic as Accesses)),
         Some(only) => {
-            process.look();
-            match (only.begins_at(address), only.is_on()) {
+            process.update_mappings();
+            match (only.begins_at(address), only.is_instrumenting()) {
                 (true, _) => (only::enter, alone),
                 (false, true) => (only::execute, alone),
                 (false, false) => return,
@@ -369,10 +369,10 @@ extern "C" fn enter(
     *in_call = true;
     // SAFETY: the lock is held, and the thread is in a system call.
     let thread = unsafe { &mut *shared.thread.get() };
-    if let Some((program, number)) = process.turns(thread, call) {
+    if let Some((program, number)) = process.before_exec(thread, call) {
         replace_program(process, program, number, call);
     }
-    process.call(thread, call);
+    process.before_call(thread, call);
 }
 
 /// QEMU calls this function after a system call of a thread.
@@ -388,7 +388,7 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     let _whole = no_fork();
     let mut in_call = lock(&shared.in_call);
     // SAFETY: the lock is held, and the thread is in a system call.
-    process.returned(unsafe { &mut *shared.thread.get() }, call, value);
+    process.after_call(unsafe { &mut *shared.thread.get() }, call, value);
     *in_call = false;
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use refs::{Cause, Describe, Encoder, Frame, Log, Order, block_word};
 
 use crate::lock_call::{BlockFacts, LockCalls};
-use crate::only::Whereabouts;
+use crate::only::FunctionTracker;
 use crate::process::Process;
 use crate::share::Share;
 
@@ -16,7 +16,7 @@ const TIMES: u32 = 100;
 
 /// The length of a log, in words (32 MiB), at which the log is encoded even if the thread holds a lock. The section of that lock then keeps
 /// its recorded place among the lock's sections.
-const LONGEST_SECTION: usize = 16 * Log::FULL;
+const MAX_SECTION_WORDS: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
 pub(crate) struct Thread {
@@ -25,11 +25,11 @@ pub(crate) struct Thread {
     pub(crate) locks: LockCalls,
     /// If the log has at least this length, in words, each new block is examined. The length is 0 while the thread executes a lock
     /// function.
-    examined_from: usize,
+    examine_threshold: usize,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
     /// The address of the futex that the thread waits for; `None` if the thread does not wait for a futex.
-    pub(crate) waits: Option<u64>,
+    pub(crate) waited_futex: Option<u64>,
     /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     pub(crate) sleeps: Option<u64>,
     /// The address where the kernel writes a child process's status, or 0.
@@ -37,7 +37,7 @@ pub(crate) struct Thread {
     /// The memory that the thread is mapping.
     pub(crate) shares: Option<Share>,
     /// Whether the thread is inside the function that is recorded alone, if there is one.
-    pub(crate) at: Whereabouts,
+    pub(crate) tracker: FunctionTracker,
     encoder: Encoder,
     frame: Frame,
     began: Instant,
@@ -50,13 +50,13 @@ impl Thread {
             log: Log::new(describe),
             number,
             locks: LockCalls::default(),
-            examined_from: Log::FULL,
+            examine_threshold: Log::FULL,
             tid,
-            waits: None,
+            waited_futex: None,
             sleeps: None,
             status: 0,
             shares: None,
-            at: Whereabouts::default(),
+            tracker: FunctionTracker::default(),
             encoder: Encoder::new(number),
             frame: Frame::default(),
             began: Instant::now(),
@@ -66,34 +66,34 @@ impl Thread {
 
     /// Logs the start of a block.
     pub(crate) fn block(&mut self, process: &Process, block: BlockFacts) {
-        if self.log.len() >= self.examined_from || block.entered().is_some() {
+        if self.log.len() >= self.examine_threshold || block.entered().is_some() {
             self.examine(process, block);
         }
         self.log.words().push(block_word(block.0));
     }
 
     /// Returns the length of the log, in words, from which [`block`](Self::block) examines each block.
-    pub(crate) fn examined_from(&self) -> usize {
-        self.examined_from
+    pub(crate) fn examine_threshold(&self) -> usize {
+        self.examine_threshold
     }
 
     /// Logs the start of a block if any thread is executing the function that is recorded alone. `enters` is `true` if the block is the
     /// function's first. Returns `true` if all blocks have to be translated again.
-    pub(crate) fn block_alone(
+    pub(crate) fn block_if_recorded(
         &mut self,
         process: &Process,
         block: BlockFacts,
         enters: bool,
     ) -> bool {
         let Some(only) = &process.only else { return false };
-        let verdict = only.block(&mut self.at, block, enters);
+        let verdict = only.block(&mut self.tracker, block, enters);
         if verdict.is_recorded {
             self.block(process, block);
         } else if verdict.pauses && self.locks.is_open() {
             self.locks.pause(self.number, &mut self.log, process.shared());
-            self.examined_from = Log::FULL;
+            self.examine_threshold = Log::FULL;
         }
-        verdict.switches
+        verdict.needs_retranslation
     }
 
     /// Examines a block before its start is logged, because the block may belong to a lock function, or the log may be full.
@@ -102,15 +102,15 @@ impl Thread {
         let (number, shared) = (self.number, process.shared());
         self.locks.block(block, number, &mut self.log, shared);
         if self.locks.is_inside() {
-            self.examined_from = 0;
+            self.examine_threshold = 0;
             return;
         }
         let length = self.log.len();
-        let is_full = length >= if self.locks.is_open() { LONGEST_SECTION } else { Log::FULL };
-        self.examined_from = Log::FULL.max(length + 1);
+        let is_full = length >= if self.locks.is_open() { MAX_SECTION_WORDS } else { Log::FULL };
+        self.examine_threshold = Log::FULL.max(length + 1);
         if is_full {
             self.write(process, false);
-            self.examined_from = Log::FULL;
+            self.examine_threshold = Log::FULL;
         }
     }
 
@@ -127,7 +127,7 @@ impl Thread {
     }
 
     /// Writes the thread's references, unless the last write was recent. The current block must have ended.
-    pub(crate) fn write_now_and_then(&mut self, process: &Process) {
+    pub(crate) fn write_if_due(&mut self, process: &Process) {
         if self.locks.is_open() {
             return;
         }

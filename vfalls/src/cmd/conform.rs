@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use perfctr_service::GuestConfig;
-use simulator::conform::{self, Fault, Omission, Options, Report};
+use simulator::conform::{self, CheckError, Omission, Options, Report};
 use simulator::execute::map;
 use simulator::machine::description::{self, Described};
 
@@ -107,7 +107,7 @@ pub(crate) fn run(args: ConformArgs) -> anyhow::Result<()> {
     });
     bar.finish_and_clear();
     let report = report.map_err(|fault| match fault {
-        Fault::Interrupted => Interrupted.into(),
+        CheckError::Interrupted => Interrupted.into(),
         fault => anyhow::Error::new(fault).context(image.name.clone()),
     })?;
     print(&image.name, &report)?;

@@ -79,7 +79,7 @@ pub(crate) struct EventsArgs {
 }
 
 /// The maximum length of a dump, in bytes.
-const LONGEST_DUMP: u64 = 4 << 30;
+const MAX_DUMP_BYTES: u64 = 4 << 30;
 
 /// The clock and the timer for which the layouts' properties are computed.
 #[derive(clap::Args, Debug)]
@@ -131,12 +131,12 @@ impl EventsArgs {
     /// Reads the events in a memory dump, and writes the output files that the user wants.
     fn recorded(&self, path: &Path) -> anyhow::Result<Trace> {
         let outputs = Outputs::create(&self.files, self.force)?;
-        let bytes = input::read(path, LONGEST_DUMP)?;
+        let bytes = input::read(path, MAX_DUMP_BYTES)?;
         let dump = Dump { first: self.at.unwrap_or(HYPERVISOR.start), bytes: &bytes };
         let kinds = match &self.image {
             None => EventKinds::default(),
             Some(path) => {
-                let file = input::read(path, LONGEST_DUMP)?;
+                let file = input::read(path, MAX_DUMP_BYTES)?;
                 let kinds = elf::parse(&file).and_then(|elf| elf::event_kinds(&elf));
                 kinds.with_context(|| path.display().to_string())?
             }

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 
 use crate::cmd::by_name;
 use crate::output::{Force, OutputDirectory, OutputFile};
-use simulator::events::collect::Keep;
+use simulator::events::collect::Retention;
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace, chrome};
@@ -51,7 +51,7 @@ pub(crate) struct TracingArgs {
 
     /// Keep all events, or the first or the last events that the hypervisor's rings hold: all, first, last
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = keep)]
-    events_keep: Keep,
+    events_keep: Retention,
 }
 
 impl FileArgs {
@@ -102,8 +102,8 @@ pub(crate) fn layout(text: &str) -> anyhow::Result<LayoutName> {
     by_name("layout", text, LayoutName::ALL, LayoutName::name)
 }
 
-fn keep(text: &str) -> anyhow::Result<Keep> {
-    by_name("choice", text, Keep::ALL, Keep::name)
+fn keep(text: &str) -> anyhow::Result<Retention> {
+    by_name("choice", text, Retention::ALL, Retention::name)
 }
 
 pub(crate) struct Outputs {

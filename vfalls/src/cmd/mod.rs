@@ -86,7 +86,7 @@ impl Cli {
     /// Executes the command. [`exit::main`](crate::exit::main) converts its errors to exit
     /// statuses.
     pub fn run(self) -> anyhow::Result<()> {
-        budget::keep(self.memory_limit)?;
+        budget::enforce(self.memory_limit)?;
         self.command.run()
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use simulator::input;
-use simulator::run::{LONGEST, Run};
+use simulator::run::{MAX_BYTES, Run};
 
 use crate::output::Force;
 use crate::page::Page;
@@ -66,6 +66,6 @@ fn read(path: &Path) -> anyhow::Result<Run> {
     if path != Path::new("-") {
         return Ok(Run::read(path)?);
     }
-    let text = input::read_stream("-", io::stdin().lock(), LONGEST)?;
+    let text = input::read_stream("-", io::stdin().lock(), MAX_BYTES)?;
     Run::parse(&text).context("-")
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::anyhow;
 use clap::ValueEnum;
-use guest_abi::{HubUnit, Kind, McuRole, PerfReg};
+use guest_abi::{HubUnit, McuRole, PerfReg, RegisterKind};
 use platform::{PhysicalAddress, address};
 use serde::Serialize;
 
@@ -116,11 +116,11 @@ pub(crate) fn run(args: RegsArgs) -> anyhow::Result<()> {
 
 fn kind(register: PerfReg) -> &'static str {
     match register.kind() {
-        Kind::Strand => "strand-pcr",
-        Kind::L2 => "l2-perf-config",
-        Kind::Dram { role: McuRole::Pcr, .. } => "dram-pcr",
-        Kind::Dram { role: McuRole::Pic, .. } => "dram-pic",
-        Kind::Hub { unit, role, .. } => {
+        RegisterKind::Strand => "strand-pcr",
+        RegisterKind::L2 => "l2-perf-config",
+        RegisterKind::Dram { role: McuRole::Pcr, .. } => "dram-pcr",
+        RegisterKind::Dram { role: McuRole::Pic, .. } => "dram-pic",
+        RegisterKind::Hub { unit, role, .. } => {
             let of_unit = match unit {
                 HubUnit::Gpd => ["gpd-pcr", "gpd-pic0", "gpd-pic1"],
                 HubUnit::Asu => ["asu-pcr", "asu-pic0", "asu-pic1"],

@@ -11,7 +11,7 @@ use simulator::nearest::unknown;
 use simulator::run::Run;
 use simulator::text::{line, lines};
 
-use crate::compared::{Compared, Runs};
+use crate::compared::{RunComparison, Runs};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: TableArgs) -> anyhow::Result<()> {
     let html = args.force.create_if_wanted(args.html.as_ref())?;
     let base = base(&args)?;
     let runs = read(&args.runs)?;
-    let mut compared = Compared::new(runs, &args.event, base)?;
+    let mut compared = RunComparison::new(runs, &args.event, base)?;
     if let Some(column) = &args.sort {
         let names = || compared.columns().map(|(name, _)| name);
         let place = names().position(|name| name == column);

@@ -6,13 +6,13 @@ use maud::{Markup, html};
 use simulator::execute::mailbox::GuestState;
 use simulator::machine::strands::ranges;
 use simulator::memory::Served;
-use simulator::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun};
+use simulator::run::{BySoftware, EventCounts, Executed, GuestRun, Hypercalls, StrandRun};
 
 use super::Page;
 use super::clocks;
 use super::draw::{Bar, bars};
 use super::figure::{Figure, legend};
-use super::sections::{MOST_BARS, Section, colour, executes, machine, waits};
+use super::sections::{MAX_BARS, Section, colour, executes, machine, waits};
 use crate::numbers::{TimeUnit, count, counted, short, top};
 use crate::table::{self, Table};
 
@@ -122,8 +122,8 @@ fn console(whose: &str, text: &str) -> Markup {
 /// The work of a strand, or of all strands of a node.
 struct Work {
     label: String,
-    instructions: ByWhom,
-    cycles: ByWhom,
+    instructions: BySoftware,
+    cycles: BySoftware,
 }
 
 impl Work {
@@ -148,8 +148,8 @@ impl Work {
     /// Returns the combined work of a node's strands; `None` if the node has no strands.
     fn of_node(run: &Executed, node: usize) -> Option<Self> {
         let on = || run.strands.iter().filter(|one| one.strand.node().index() == node);
-        let sum = |of: fn(&StrandRun) -> ByWhom| {
-            on().map(of).fold(ByWhom::default(), |sum, one| ByWhom {
+        let sum = |of: fn(&StrandRun) -> BySoftware| {
+            on().map(of).fold(BySoftware::default(), |sum, one| BySoftware {
                 guest: sum.guest + one.guest,
                 hypervisor: sum.hypervisor + one.hypervisor,
             })
@@ -181,7 +181,7 @@ fn table_of_strands(run: &Executed) -> Table {
 /// Returns the charts that show the work of each strand. If there are many strands, a table shows their work, and each node has a bar.
 fn strands(run: &Executed) -> Vec<Figure> {
     let strands = table_of_strands(run);
-    if run.strands.len() <= MOST_BARS {
+    if run.strands.len() <= MAX_BARS {
         let work: Vec<_> = run.strands.iter().map(Work::of_strand).collect();
         return charts("strand", &work, &strands);
     }
@@ -204,31 +204,32 @@ fn strands(run: &Executed) -> Vec<Figure> {
 
 /// Returns a chart of instructions and a chart of cycles. `each` says what a bar stands for: `strand` or `node`.
 fn charts(each: &str, work: &[Work], table: &Table) -> Vec<Figure> {
-    let chart = |id: &str, of: fn(&Work) -> ByWhom, value: fn(&Work) -> String, text: String| {
-        let bar = |one: &Work| {
-            let part = |class, number: u64, whose: &str| {
-                (class, number as f64, format!("{} {id} of {whose}", count(number)))
+    let chart =
+        |id: &str, of: fn(&Work) -> BySoftware, value: fn(&Work) -> String, text: String| {
+            let bar = |one: &Work| {
+                let part = |class, number: u64, whose: &str| {
+                    (class, number as f64, format!("{} {id} of {whose}", count(number)))
+                };
+                let BySoftware { guest, hypervisor } = of(one);
+                Bar {
+                    label: one.label.clone(),
+                    parts: vec![
+                        part("c1", guest, "the guest"),
+                        part("c3", hypervisor, "the hypervisor"),
+                    ],
+                    value: value(one),
+                }
             };
-            let ByWhom { guest, hypervisor } = of(one);
-            Bar {
-                label: one.label.clone(),
-                parts: vec![
-                    part("c1", guest, "the guest"),
-                    part("c3", hypervisor, "the hypervisor"),
-                ],
-                value: value(one),
-            }
+            let longest = work.iter().map(|one| of(one).sum()).max()?;
+            Some(Figure {
+                id: id.to_owned(),
+                title: format!("{}{} of each {each}", id[..1].to_uppercase(), &id[1..]),
+                text,
+                drawing: Some(bars(&work.iter().map(bar).collect::<Vec<_>>(), longest as f64, id)),
+                legend: legend([("c1", "guest"), ("c3", "hypervisor")]),
+                table: table.clone(),
+            })
         };
-        let longest = work.iter().map(|one| of(one).sum()).max()?;
-        Some(Figure {
-            id: id.to_owned(),
-            title: format!("{}{} of each {each}", id[..1].to_uppercase(), &id[1..]),
-            text,
-            drawing: Some(bars(&work.iter().map(bar).collect::<Vec<_>>(), longest as f64, id)),
-            legend: legend([("c1", "guest"), ("c3", "hypervisor")]),
-            table: table.clone(),
-        })
-    };
     let strands = match each {
         "node" => "the strands of each node have",
         _ => "each strand has",

@@ -113,14 +113,14 @@ impl Figure {
         const LINE_LENGTH: usize = 66;
         // The width of a legend's entry without its text, in characters.
         const ENTRY: usize = 5;
-        const MOST_ROWS: usize = 18;
+        const MAX_ROWS: usize = 18;
         let entries = self.legend.iter().map(|(_, text)| text.chars().count() + ENTRY);
         let lines = self.title.chars().count().min(TITLE).div_ceil(LINE_LENGTH)
             + self.text.chars().count().div_ceil(LINE_LENGTH)
             + entries.sum::<usize>().div_ceil(LINE_LENGTH);
         let numbers = match &self.drawing {
             Some(drawing) => drawing.height * 1.36,
-            None => LINE * self.table.rows().count().min(MOST_ROWS) as f64,
+            None => LINE * self.table.rows().count().min(MAX_ROWS) as f64,
         };
         FRAME + LINE * lines as f64 + numbers
     }

@@ -141,14 +141,14 @@ impl Growth<'_> {
 }
 
 /// The maximum number of programs in the title of a page.
-const MOST_NAMED: usize = 2;
+const MAX_NAMED: usize = 2;
 
 fn replay(run: &Replayed) -> Page {
     let names: Vec<_> = (run.programs().iter()).map(|program| &*program.name).collect();
     let title = match &names[..] {
         [] => format!("A run on {}", run.machine),
         names => {
-            let (named, others) = names.split_at(names.len().min(MOST_NAMED));
+            let (named, others) = names.split_at(names.len().min(MAX_NAMED));
             let others = if others.is_empty() { "" } else { " and others" };
             format!("{}{others} on {}", named.join(", "), run.machine)
         }

@@ -20,7 +20,7 @@ use crate::table::{self, Table};
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
 /// The minimum percentage of the events that a function needs to get a bar.
-const LEAST: f64 = 1.0;
+const MIN_SHARE: f64 = 1.0;
 /// The maximum number of stacks in a table.
 const STACKS: usize = 500;
 
@@ -231,7 +231,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
 /// Returns a figure with a pair of bars for each of the first rows: one bar for the samples, and
 /// one bar for the true numbers.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
-    let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
+    let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= MIN_SHARE;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();
     let shares = hottest.iter().flat_map(|row| [row.percent, row.exact_percent]);
     let end = shares.fold(1.0, f64::max);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::compared::Compared;
+use crate::compared::RunComparison;
 use crate::page::{DRAWING_STYLE, PAGE_STYLE};
 
 const TABLE: &str = "
@@ -21,7 +21,7 @@ input:focus-visible ~ .runs { outline: 2px solid var(--accent); }
 ";
 
 /// Returns the page as one HTML file.
-pub(crate) fn runs(compared: &Compared) -> String {
+pub(crate) fn runs(compared: &RunComparison) -> String {
     let table = compared.rounded();
     let rows: Vec<Vec<&str>> = table.rows().map(Iterator::collect).collect();
     let header: Vec<&str> = table.header().collect();
@@ -48,7 +48,7 @@ pub(crate) fn runs(compared: &Compared) -> String {
             body {
                 header { h1 { (title) } }
                 main {
-                    @for about in compared.about() { p { (about) "." } }
+                    @for about in compared.description() { p { (about) "." } }
                     p { "The name of a column sorts the rows by it." }
                     input.hidden type="radio" name="sort" id="given" checked;
                     label for="given" { "as given" }
@@ -116,10 +116,10 @@ impl Column {
     }
 }
 
-fn columns(compared: &Compared, header: &[&str], rows: &[Vec<&str>]) -> Vec<Column> {
+fn columns(compared: &RunComparison, header: &[&str], rows: &[Vec<&str>]) -> Vec<Column> {
     let mut columns = Vec::new();
     for (id, (_, is_number)) in compared.columns().enumerate() {
-        let sort = Some(Sort { id, places: compared.places(id) });
+        let sort = Some(Sort { id, places: compared.ranks(id) });
         let parts = compared.parts(id);
         let has_changes = !parts.is_empty();
         columns.push(Column { width: 0, is_number, sort, parts });

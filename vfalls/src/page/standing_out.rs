@@ -14,7 +14,7 @@ use simulator::run::{GuestCalls, Replayed};
 type Finding = (f64, String);
 
 /// Sentences with a smaller weight are not shown.
-const LEAST: f64 = 0.05;
+const MIN_WEIGHT: f64 = 0.05;
 
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
@@ -34,7 +34,7 @@ pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<Strin
         slowest_thread(run),
     ];
     let mut found: Vec<_> = topics.into_iter().flatten().collect();
-    found.retain(|(weight, _)| *weight >= LEAST);
+    found.retain(|(weight, _)| *weight >= MIN_WEIGHT);
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     found.into_iter().take(most).map(|(_, sentence)| sentence).collect()
 }

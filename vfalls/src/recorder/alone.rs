@@ -2,14 +2,14 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use object::{Object, ObjectSymbol, SymbolKind};
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, MAX_PROGRAM_BYTES};
 use simulator::nearest::unknown;
 
 use crate::symbols::{demangled, is_named};
 
 /// A function that is recorded alone.
 #[derive(Debug)]
-pub(super) struct Alone {
+pub(super) struct OnlyFunction {
     pub(super) function: String,
     /// The names of the function's symbols.
     pub(super) symbols: Vec<String>,
@@ -17,12 +17,12 @@ pub(super) struct Alone {
     unknown: Option<String>,
 }
 
-impl Alone {
+impl OnlyFunction {
     /// Finds a function of a program. If the program itself lacks the function, one of its shared libraries may have it. Fails if the
     /// program has no shared libraries.
     pub(super) fn find(program: &Path, function: &str) -> anyhow::Result<Self> {
         let shown = || program.display().to_string();
-        let bytes = input::read_found(program, LONGEST_PROGRAM)?;
+        let bytes = input::read_ordinary(program, MAX_PROGRAM_BYTES)?;
         let elf = object::File::parse(&*bytes).map_err(|error| anyhow!("{error}"));
         let elf = elf.with_context(shown)?;
         let all = elf.symbols().chain(elf.dynamic_symbols());

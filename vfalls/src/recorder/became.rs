@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Follows a process from program to program. Under a version manager, a process is first a shell script, and in the end the real program.
 /// The process id stays the same.
-pub(super) struct Became {
+pub(super) struct ProgramTracker {
     process: PathBuf,
     emulator: Option<PathBuf>,
     /// The latest program that is not the emulator, and its command line in the format of /proc. The command line is empty for a short time
@@ -15,7 +15,7 @@ pub(super) struct Became {
     latest: Option<(PathBuf, Vec<u8>)>,
 }
 
-impl Became {
+impl ProgramTracker {
     /// Follows a process that has just started the emulator.
     pub(super) fn new(process: u32, emulator: &Path) -> Self {
         Self {

@@ -9,8 +9,8 @@ use nix::sys::signal::Signal;
 use refs::Frame;
 
 use super::Recorded;
-use super::became::{Became, quoted};
-use super::listener::{Listener, MOST_NAMED, cannot_write};
+use super::became::{ProgramTracker, quoted};
+use super::listener::{Listener, MAX_NAMED, cannot_write};
 use super::part::{ProcessEnd, ProcessRecording};
 use crate::interrupt;
 
@@ -19,9 +19,9 @@ impl Listener {
     pub(super) fn complete(
         mut self,
         status: ExitStatus,
-        became: Became,
+        became: ProgramTracker,
     ) -> anyhow::Result<Recorded> {
-        if let Some(reason) = &self.cannot_write {
+        if let Some(reason) = &self.write_error {
             bail!("{}: {reason}", cannot_write(&self.path));
         }
         if let Some(alone) = self.alone.as_ref().filter(|_| self.references == 0) {
@@ -99,8 +99,8 @@ impl Listener {
     /// Returns a note on how the program ended; `None` if it exited with status 0 and nothing is missing.
     fn ended(&self, status: ExitStatus) -> Option<String> {
         let last = &self.parts[self.last()];
-        let cut = match (&last.end, &last.turns) {
-            (ProcessEnd::Cut, None) => ", and its threads' last references may be missing",
+        let cut = match (&last.end, &last.replaced_by) {
+            (ProcessEnd::Killed, None) => ", and its threads' last references may be missing",
             _ => "",
         };
         let name = last.name();
@@ -118,12 +118,12 @@ impl Listener {
     }
 
     /// Returns notes on what is not recorded.
-    fn notes(&self, became: Became) -> Vec<String> {
+    fn notes(&self, became: ProgramTracker) -> Vec<String> {
         let last = &self.parts[self.last()];
         let name = last.name();
         let alone = self.alone.iter().map(|alone| alone.note(self.parts[0].name()));
         let mut notes: Vec<_> = alone.collect();
-        if let Some(turns) = &last.turns {
+        if let Some(turns) = &last.replaced_by {
             notes.push(match became.other_than(turns) {
                 None => format!(
                     "{name} turned into {turns}, which is not recorded: record {turns} instead"
@@ -135,7 +135,7 @@ impl Listener {
             });
         }
         let main = self.parts[0].name();
-        let named = self.started.iter().take(MOST_NAMED);
+        let named = self.started.iter().take(MAX_NAMED);
         notes.extend(named.map(|(program, count)| {
             let times = if *count == 1 { String::new() } else { format!(" {count} times") };
             let command = quoted(program.as_ref());
@@ -143,7 +143,7 @@ impl Listener {
                 "{main} started {program}{times}, which is not recorded; to record it: vfalls record -- {command}"
             )
         }));
-        let more = self.started.len().saturating_sub(MOST_NAMED);
+        let more = self.started.len().saturating_sub(MAX_NAMED);
         if more > 0 {
             notes.push(format!("{main} started {more} other programs, which are not recorded"));
         }
@@ -157,7 +157,7 @@ impl Listener {
         let last = self.last();
         let others = self.parts.iter().enumerate().filter(|(number, _)| *number != last);
         let cut = others.map(|(_, part)| part).filter(|part| {
-            let is_cut = matches!(part.end, ProcessEnd::Cut) && part.turns.is_none();
+            let is_cut = matches!(part.end, ProcessEnd::Killed) && part.replaced_by.is_none();
             is_cut && part.continued.is_none() && part.id.is_some()
         });
         let names: Vec<_> = cut.map(ProcessRecording::name).collect();

@@ -14,13 +14,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use zstd::bulk::Compressor;
 
-use super::alone::Alone;
+use super::alone::OnlyFunction;
 use super::is_running;
-use super::mapping::Mappings;
+use super::mapping::MappingCosts;
 use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
 
 /// The maximum number of programs that get a note each. One more note states the number of the others.
-pub(super) const MOST_NAMED: usize = 10;
+pub(super) const MAX_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed. This makes the recording a fifth longer, but a sixth quicker to
 /// read.
@@ -50,12 +50,12 @@ pub(super) struct Listener {
     pub(super) running: Running,
     /// The unrecorded programs that recorded processes have started, each with the number of times that it was started.
     pub(super) started: Vec<(String, u64)>,
-    pub(super) mappings: Mappings,
+    pub(super) mappings: MappingCosts,
     /// The function that is recorded alone; `None` if everything is recorded.
-    pub(super) alone: Option<Alone>,
+    pub(super) alone: Option<OnlyFunction>,
     pub(super) spinner: ProgressBar,
     /// Why the recording cannot be written; `None` if it can.
-    pub(super) cannot_write: Option<String>,
+    pub(super) write_error: Option<String>,
 }
 
 impl Listener {
@@ -67,7 +67,7 @@ impl Listener {
         command: &[OsString],
         limit: Option<u64>,
         running: Running,
-        alone: Option<Alone>,
+        alone: Option<OnlyFunction>,
     ) -> anyhow::Result<Self> {
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?;
         let spinner = ProgressBar::new_spinner()
@@ -95,10 +95,10 @@ impl Listener {
             references: 0,
             running,
             started: Vec::new(),
-            mappings: Mappings::new(emulator, target),
+            mappings: MappingCosts::new(emulator, target),
             alone,
             spinner,
-            cannot_write: None,
+            write_error: None,
         })
     }
 
@@ -115,7 +115,7 @@ impl Listener {
             let mut words = line.trim_end().splitn(3, ' ');
             let process = words.next().and_then(|number| number.parse().ok()).unwrap_or(0);
             let (word, text) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-            if line == DONE || !self.hear(process, word, text, &mut stream) {
+            if line == DONE || !self.handle_message(process, word, text, &mut stream) {
                 break;
             }
         }
@@ -130,7 +130,7 @@ impl Listener {
     }
 
     /// Handles a message from a process. Returns `false` if the recording has to end.
-    fn hear(
+    fn handle_message(
         &mut self,
         process: u32,
         word: &str,
@@ -139,14 +139,14 @@ impl Listener {
     ) -> bool {
         let handled = self.handle(process, word, text, stream);
         if let Err(error) = handled {
-            self.cannot_write.get_or_insert(error.root_cause().to_string());
+            self.write_error.get_or_insert(error.root_cause().to_string());
         }
         if self.references >= self.limit {
             let last = self.last();
             let reason = "it had made as many references as --limit allows";
             self.parts[last].end = ProcessEnd::Ended(reason.into());
         }
-        self.cannot_write.is_none() && self.references < self.limit
+        self.write_error.is_none() && self.references < self.limit
     }
 
     fn handle(
@@ -190,9 +190,9 @@ impl Listener {
             "begins" => {
                 let id = number() as u32;
                 part.id = Some(id);
-                self.runs(id);
+                self.add_running(id);
             }
-            "child" => self.runs(number() as u32),
+            "child" => self.add_running(number() as u32),
             // Messages are handled one after another, so all earlier messages have been handled by now.
             "sync" => {
                 let _ = writeln!(stream.get_mut(), "0");
@@ -212,7 +212,7 @@ impl Listener {
                 let part = &mut self.parts[process as usize];
                 part.id = Some(id);
                 part.define(&mut self.others, &definitions)?;
-                self.runs(id);
+                self.add_running(id);
             }
             "execs" => {
                 let mut bytes = Vec::new();
@@ -228,32 +228,34 @@ impl Listener {
             "turns" if part.first == 0 => {
                 let id = part.id;
                 let name = part.name().to_owned();
-                part.turns = Some(text.to_owned());
-                self.say(&format!("{name} turns into {text}: what {text} does is not recorded"));
-                self.runs_no_more(id);
+                part.replaced_by = Some(text.to_owned());
+                self.print_line(&format!(
+                    "{name} turns into {text}: what {text} does is not recorded"
+                ));
+                self.remove_running(id);
             }
             "turns" => {
                 let id = part.id;
-                part.turns = Some(text.to_owned());
+                part.replaced_by = Some(text.to_owned());
                 let name = part.name().to_owned();
-                self.starts(&name, text);
-                self.runs_no_more(id);
+                self.add_started(&name, text);
+                self.remove_running(id);
             }
             "stays" => {
-                if let Some(other) = part.turns.take() {
+                if let Some(other) = part.replaced_by.take() {
                     let id = part.id;
                     let name = part.name().to_owned();
                     match part.first {
-                        0 => self.say(&format!("{name} did not turn into {other}")),
-                        _ => self.did_not_start(&other),
+                        0 => self.print_line(&format!("{name} did not turn into {other}")),
+                        _ => self.remove_started(&other),
                     }
-                    id.into_iter().for_each(|id| self.runs(id));
+                    id.into_iter().for_each(|id| self.add_running(id));
                 }
             }
             "maps" => {
                 let name = part.name().to_owned();
                 if let Some(note) = self.mappings.note(&name, number()) {
-                    self.say(&note);
+                    self.print_line(&note);
                 }
             }
             "shares" => {
@@ -283,7 +285,7 @@ impl Listener {
     }
 
     /// Notes that a process is being recorded. `id` is its process id.
-    fn runs(&self, id: u32) {
+    fn add_running(&self, id: u32) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if !running.contains(&id) {
             running.push(id);
@@ -300,24 +302,24 @@ impl Listener {
     }
 
     /// Notes that a process is no longer recorded.
-    fn runs_no_more(&self, id: Option<u32>) {
+    fn remove_running(&self, id: Option<u32>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|one| Some(*one) != id);
     }
 
-    fn starts(&mut self, name: &str, program: &str) {
+    fn add_started(&mut self, name: &str, program: &str) {
         match self.started.iter_mut().find(|(known, _)| known == program) {
             Some((_, count)) => *count += 1,
             None => {
-                if self.started.len() < MOST_NAMED {
-                    self.say(&format!("{name} starts {program}, which is not recorded"));
+                if self.started.len() < MAX_NAMED {
+                    self.print_line(&format!("{name} starts {program}, which is not recorded"));
                 }
                 self.started.push((program.to_owned(), 1));
             }
         }
     }
 
-    fn did_not_start(&mut self, program: &str) {
+    fn remove_started(&mut self, program: &str) {
         if let Some((_, count)) = self.started.iter_mut().find(|(known, _)| known == program) {
             *count -= 1;
         }
@@ -325,7 +327,7 @@ impl Listener {
     }
 
     /// Prints a line above the progress bar.
-    fn say(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         self.spinner.suspend(|| crate::say::say(line));
     }
 }

@@ -7,16 +7,16 @@ use indicatif::HumanBytes;
 
 /// The time in nanoseconds that QEMU 7.2 needs to map one page of the program. An idle host takes 10 s to map 1 TiB for an x86-64 program,
 /// whose pages have 4 KiB. A host that is busy or short of memory takes two to three times as long.
-const NANOSECONDS: u64 = 40;
+const NANOSECONDS_PER_PAGE: u64 = 40;
 
 /// The size of QEMU's record of a page, in bytes (`PageDesc` in QEMU 7.2's `accel/tcg/translate-all.c`).
-const NOTE: u64 = 24;
+const BYTES_PER_PAGE: u64 = 24;
 
 /// The first major version of QEMU that keeps flags for whole ranges of pages, so that a large mapping costs nothing.
-const BY_RANGE: u64 = 8;
+const FIRST_RANGE_VERSION: u64 = 8;
 
 /// The cost of the program's large mappings under the emulator in use.
-pub(super) struct Mappings {
+pub(super) struct MappingCosts {
     emulator: PathBuf,
     /// The size of the program's pages, in bytes.
     page: u64,
@@ -24,7 +24,7 @@ pub(super) struct Mappings {
     largest: u64,
 }
 
-impl Mappings {
+impl MappingCosts {
     /// Returns the state before the first mapping of a program. `target` is QEMU's name for the program's architecture.
     pub(super) fn new(emulator: &Path, target: &str) -> Self {
         let page = if target == "sparc64" { 0x2000 } else { 0x1000 };
@@ -38,15 +38,15 @@ impl Mappings {
             return None;
         }
         self.largest = bytes;
-        if version(&self.emulator).is_some_and(|version| version >= BY_RANGE) {
+        if version(&self.emulator).is_some_and(|version| version >= FIRST_RANGE_VERSION) {
             return None;
         }
         let pages = bytes.div_ceil(self.page);
         Some(format!(
             "{name} maps {}: the emulator needs about {} and {} of memory for this mapping",
             HumanBytes(bytes),
-            time(pages.saturating_mul(NANOSECONDS) / 1_000_000_000),
-            HumanBytes(pages.saturating_mul(NOTE))
+            time(pages.saturating_mul(NANOSECONDS_PER_PAGE) / 1_000_000_000),
+            HumanBytes(pages.saturating_mul(BYTES_PER_PAGE))
         ))
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     fn a_mapping_costs_time_and_memory_for_each_page() {
         // The emulator does not exist, so its version is unknown, and the cost is that of an old emulator.
         let note = |target, bytes| {
-            Mappings::new(Path::new("/nonexistent/qemu"), target).note("./p", bytes).unwrap()
+            MappingCosts::new(Path::new("/nonexistent/qemu"), target).note("./p", bytes).unwrap()
         };
         // 2^32 pages of 4 KiB, with 40 ns and 24 bytes for each: 172 s and 96 GiB.
         assert_eq!(
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_mapping_as_large_as_an_earlier_one_has_no_note() {
-        let mut mappings = Mappings::new(Path::new("/nonexistent/qemu"), "x86_64");
+        let mut mappings = MappingCosts::new(Path::new("/nonexistent/qemu"), "x86_64");
         let noted = [1 << 40, 1 << 40, 1 << 39, 2 << 40].map(|bytes| mappings.note("p", bytes));
         assert_eq!(noted.map(|note| note.is_some()), [true, false, false, true]);
     }

@@ -29,8 +29,8 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::interrupt;
 use crate::numbers::counted_plainly;
 use crate::say::say;
-use alone::Alone;
-use became::Became;
+use alone::OnlyFunction;
+use became::ProgramTracker;
 use listener::{DONE, Listener, Running};
 use program::Program;
 
@@ -86,7 +86,7 @@ impl fmt::Display for Recorded {
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     plugin()?;
     let program = Program::find(command, options.sysroot)?;
-    options.only.map(|function| Alone::find(&program.path, function)).transpose().map(drop)
+    options.only.map(|function| OnlyFunction::find(&program.path, function)).transpose().map(drop)
 }
 
 /// Records the program of `command` into `file`, which must exist and be empty. Also records the
@@ -97,7 +97,8 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let plugin = plugin()?;
     let program = Program::find(command, options.sysroot)?;
-    let alone = options.only.map(|function| Alone::find(&program.path, function)).transpose()?;
+    let alone =
+        options.only.map(|function| OnlyFunction::find(&program.path, function)).transpose()?;
     let emulator = program.emulator.find()?;
     let library = write(plugin)?;
     interrupt::catch()?;
@@ -141,7 +142,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         drop((socket, directory));
         heard
     });
-    let mut became = Became::new(child.id(), &emulator);
+    let mut became = ProgramTracker::new(child.id(), &emulator);
     let status = wait(&mut child, || {
         became.look();
         still_running(&running);
@@ -190,10 +191,10 @@ fn wait_for_others(program: &OsStr, running: &Running, socket: &Path) {
                 // An error means that the process has ended.
                 let _ = kill(Pid::from_raw(id.cast_signed()), Signal::SIGTERM);
             }
-            if since.elapsed() > LONGEST_END {
+            if since.elapsed() > END_TIMEOUT {
                 return;
             }
-        } else if !is_said && started.elapsed() > LONGEST_END {
+        } else if !is_said && started.elapsed() > END_TIMEOUT {
             is_said = true;
             let processes = counted_plainly(ids.len() as u64, "process");
             say(format_args!(
@@ -240,7 +241,7 @@ fn is_running(id: u32) -> bool {
 }
 
 /// How long to wait for processes before a message says that they still run. After an interrupt, this is the longest wait.
-const LONGEST_END: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, because the emulator needs Linux.
 #[cfg(recorder)]

@@ -12,7 +12,7 @@ use refs::{
 use zstd::bulk::Compressor;
 
 /// The maximum number of bytes to copy in one step.
-const LONGEST_COPY: u64 = 1 << 20;
+const MAX_COPY_BYTES: u64 = 1 << 20;
 
 /// The size of a page of the recorded program's memory, in bytes.
 const PAGE: u64 = 4096;
@@ -67,7 +67,7 @@ pub(super) struct ProcessRecording {
     /// The number of the process that continues this process with another program.
     pub(super) continued: Option<u32>,
     /// The unrecorded program that replaced the process's program.
-    pub(super) turns: Option<String>,
+    pub(super) replaced_by: Option<String>,
     pub(super) end: ProcessEnd,
     /// The memory that the process shares. A range that is mapped from a file comes with the part of the file.
     shared: Vec<(SharedRange, Option<FilePart>)>,
@@ -86,7 +86,7 @@ pub(super) struct FilePart {
 /// How a recorded process ended.
 pub(super) enum ProcessEnd {
     /// The recorder was killed, and has not announced the end.
-    Cut,
+    Killed,
     /// The recorder has sent everything.
     Exit,
     /// The recorder ended the process, for this reason.
@@ -111,8 +111,8 @@ impl ProcessRecording {
             id: None,
             first,
             continued: None,
-            turns: None,
-            end: ProcessEnd::Cut,
+            replaced_by: None,
+            end: ProcessEnd::Killed,
             shared: Vec::new(),
             definitions: Vec::new(),
         };
@@ -236,7 +236,7 @@ impl ProcessRecording {
         for piece in &self.pieces {
             let mut at = piece.start;
             while at < piece.end {
-                let end = piece.end.min(at + LONGEST_COPY);
+                let end = piece.end.min(at + MAX_COPY_BYTES);
                 to.append(&from.read(at..end)?)?;
                 at = end;
             }

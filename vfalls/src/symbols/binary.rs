@@ -7,11 +7,11 @@ use anyhow::{Context, anyhow, ensure};
 use object::{
     Architecture, Object, ObjectKind, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind,
 };
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, MAX_PROGRAM_BYTES};
 use simulator::text::line;
 
-use super::debugging::Debugging;
-use super::separate::Separate;
+use super::debugging::DebugInfo;
+use super::separate::SeparateDebugFile;
 
 /// The name of a function or variable, and the addresses of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) struct Binary {
     variables: Vec<Named>,
     /// The address and the name of each marker. A marker can be in several places.
     markers: Vec<(u64, String)>,
-    debugging: Option<Debugging>,
+    debugging: Option<DebugInfo>,
 }
 
 impl Binary {
@@ -58,7 +58,7 @@ impl Binary {
     /// that the file names. Fails if the file's build id differs from `build_id`, unless `build_id`
     /// is empty.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
-        let bytes = input::read_found(path, LONGEST_PROGRAM)?;
+        let bytes = input::read_ordinary(path, MAX_PROGRAM_BYTES)?;
         Self::with_debugging(&bytes, path, build_id, root)
             .with_context(|| path.display().to_string())
     }
@@ -77,33 +77,33 @@ impl Binary {
         );
         let separate = match elf.section_by_name(".debug_info") {
             Some(_) => None,
-            None => Separate::find(&elf, path, root),
+            None => SeparateDebugFile::find(&elf, path, root),
         };
         let (binary, debugging) = match &separate {
             Some(separate) => (
                 Self::new(&[&elf, &parse(&separate.bytes)?])?,
-                Debugging::new(&separate.bytes, separate.shared(root).as_deref()),
+                DebugInfo::new(&separate.bytes, separate.shared(root).as_deref()),
             ),
-            None => (Self::new(&[&elf])?, Debugging::new(bytes, None)),
+            None => (Self::new(&[&elf])?, DebugInfo::new(bytes, None)),
         };
         binary.debugged_by(debugging)
     }
 
-    fn debugged_by(mut self, debugging: anyhow::Result<Debugging>) -> anyhow::Result<Self> {
+    fn debugged_by(mut self, debugging: anyhow::Result<DebugInfo>) -> anyhow::Result<Self> {
         self.debugging = Some(debugging.context("debugging information")?);
         Ok(self)
     }
 
     /// Returns the build id of a file; empty if the file has no build id.
     pub(super) fn build_id(path: &Path) -> anyhow::Result<Vec<u8>> {
-        let bytes = input::read_found(path, LONGEST_PROGRAM)?;
+        let bytes = input::read_ordinary(path, MAX_PROGRAM_BYTES)?;
         let elf = parse(&bytes).with_context(|| path.display().to_string())?;
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
     /// Reads an ELF file from memory, without any separate debug file.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
-        Self::new(&[&parse(bytes)?])?.debugged_by(Debugging::new(bytes, None))
+        Self::new(&[&parse(bytes)?])?.debugged_by(DebugInfo::new(bytes, None))
     }
 
     /// Collects the functions and variables that the symbol tables of `files` name. The first file
@@ -277,7 +277,7 @@ fn markers(files: &[&object::File<'_>]) -> Vec<(u64, String)> {
 
 /// Returns `true` if a file has a symbol whose name contains `part`.
 pub(super) fn has_symbol(path: &Path, part: &str) -> bool {
-    let Ok(bytes) = input::read_found(path, LONGEST_PROGRAM) else { return false };
+    let Ok(bytes) = input::read_ordinary(path, MAX_PROGRAM_BYTES) else { return false };
     let Ok(elf) = parse(&bytes) else { return false };
     let mut symbols = elf.symbols().chain(elf.dynamic_symbols());
     symbols.any(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))

@@ -12,14 +12,14 @@ use gimli::{
     AbbreviationsCacheStrategy, Dwarf, EndianArcSlice, Reader as _, RunTimeEndian, SectionId,
 };
 use object::{Object, ObjectSection};
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, MAX_PROGRAM_BYTES};
 
 type DebugSlice = EndianArcSlice<RunTimeEndian>;
 
 /// The functions, inlined functions and source lines of an ELF file.
-pub(crate) struct Debugging(Context<DebugSlice>);
+pub(crate) struct DebugInfo(Context<DebugSlice>);
 
-impl Debugging {
+impl DebugInfo {
     /// Reads the debugging information of an ELF file. `shared` holds debugging information that
     /// several ELF files share.
     pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
@@ -57,7 +57,7 @@ fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
     for part in [load.comp_dir.as_ref(), Some(load.path.as_ref()?)].into_iter().flatten() {
         path.push(OsStr::from_bytes(&part.to_slice().ok()?));
     }
-    let bytes = input::read_found(&path, LONGEST_PROGRAM).ok()?;
+    let bytes = input::read_ordinary(&path, MAX_PROGRAM_BYTES).ok()?;
     let mut dwarf = sections(&bytes, SectionId::dwo_name).ok()?;
     let unit = dwarf.units().next().ok()??;
     if dwarf.unit(unit).ok()?.dwo_id != Some(load.dwo_id) {
@@ -68,14 +68,14 @@ fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
 }
 
 /// Copies the sections of an ELF file. Fails if the decompressed sections together have more than
-/// [`LONGEST_PROGRAM`] bytes.
+/// [`MAX_PROGRAM_BYTES`] bytes.
 fn sections(
     elf: &[u8],
     name: impl Fn(SectionId) -> Option<&'static str>,
 ) -> anyhow::Result<Dwarf<DebugSlice>> {
     let elf = object::File::parse(elf)?;
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let mut room = LONGEST_PROGRAM;
+    let mut room = MAX_PROGRAM_BYTES;
     Dwarf::load(|id| {
         let data = match name(id).and_then(|name| elf.section_by_name(name)) {
             None => Arc::default(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, MAX_PROGRAM_BYTES};
 use simulator::recording::{BUNDLED_PROGRAM, CodeImage, Mapping, Recording};
 use simulator::text::line;
 
@@ -25,7 +25,7 @@ pub(crate) use binary::demangled;
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
 /// The directory where distributions keep separate debugging information.
-const SEPARATE: &str = "/usr/lib/debug";
+const DEBUG_FILE_ROOT: &str = "/usr/lib/debug";
 
 /// A file that a program had in memory. It is read when an address or a name is first looked up in it.
 struct File {
@@ -65,7 +65,7 @@ pub(crate) struct Symbols {
     files: Vec<File>,
     /// The directory of separate debugging information.
     separate: PathBuf,
-    places: Places,
+    places: FileLocations,
 }
 
 /// Returns the mappings of all processes, without duplicates. The addresses are those in the processes' code images.
@@ -84,7 +84,7 @@ fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
 }
 
 /// Where the files are in the program's memory.
-enum Places {
+enum FileLocations {
     /// One file for all addresses. The number is what to subtract from an address in the recording to get the address in the file.
     Everywhere(u64),
     /// The mappings, each with the index of its file.
@@ -104,7 +104,7 @@ impl Symbols {
     /// address if the file is position-independent.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
-        let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
+        let binary = Binary::open(path, &[], Path::new(DEBUG_FILE_ROOT))?;
         let usual = if binary.anywhere { VALGRIND_LOADS_AT } else { 0 };
         Ok(Self::everywhere(&name, binary, loaded_at.unwrap_or(usual)))
     }
@@ -120,8 +120,8 @@ impl Symbols {
         };
         Self {
             files: vec![file],
-            separate: PathBuf::from(SEPARATE),
-            places: Places::Everywhere(loaded_at),
+            separate: PathBuf::from(DEBUG_FILE_ROOT),
+            places: FileLocations::Everywhere(loaded_at),
         }
     }
 
@@ -144,7 +144,7 @@ impl Symbols {
 
     /// Returns the symbols of the files that a program had in memory; `None` if it had no files.
     pub(crate) fn mapped(mappings: &[Mapping]) -> Option<Self> {
-        Self::with_separate(mappings, Path::new(SEPARATE))
+        Self::with_separate(mappings, Path::new(DEBUG_FILE_ROOT))
     }
 
     fn with_separate(mappings: &[Mapping], separate: &Path) -> Option<Self> {
@@ -170,7 +170,7 @@ impl Symbols {
         (!files.is_empty()).then(|| Self {
             files,
             separate: separate.to_owned(),
-            places: Places::Mapped(parts),
+            places: FileLocations::Mapped(parts),
         })
     }
 
@@ -190,8 +190,8 @@ impl Symbols {
     /// each file.
     pub(crate) fn loaded_at(&self) -> Option<u64> {
         match self.places {
-            Places::Everywhere(loaded_at) => Some(loaded_at),
-            Places::Mapped(_) => None,
+            FileLocations::Everywhere(loaded_at) => Some(loaded_at),
+            FileLocations::Mapped(_) => None,
         }
     }
 
@@ -249,7 +249,7 @@ impl Symbols {
         part: Option<&str>,
         all: impl Fn(&'a Binary) -> I,
     ) -> Vec<(u64, &'a str)> {
-        let Places::Mapped(parts) = &self.places else {
+        let FileLocations::Mapped(parts) = &self.places else {
             let named = self.files[0].binary(&self.separate).into_iter().flat_map(all);
             let at = self.loaded_at().unwrap_or(0);
             return named.map(|(address, name)| (address.wrapping_add(at), name)).collect();
@@ -275,13 +275,13 @@ impl Symbols {
     pub(crate) fn code(&self, address: u64) -> Option<Code> {
         let (binary, at) = self.file_at(address)?;
         let file = match self.places {
-            Places::Everywhere(_) => &self.files[0],
-            Places::Mapped(_) => self.mapping(address)?.1,
+            FileLocations::Everywhere(_) => &self.files[0],
+            FileLocations::Mapped(_) => self.mapping(address)?.1,
         };
         let addresses = binary.range(address.wrapping_sub(at))?;
         let elf = match file.contents {
             Some(contents) => contents.to_vec(),
-            None => input::read_found(Path::new(&file.path), LONGEST_PROGRAM).ok()?,
+            None => input::read_ordinary(Path::new(&file.path), MAX_PROGRAM_BYTES).ok()?,
         };
         let (bytes, is_sparc) = binary::code(&elf, &addresses)?;
         Some(Code { start: addresses.start.wrapping_add(at), bytes, is_sparc })
@@ -289,7 +289,7 @@ impl Symbols {
 
     /// Returns the mapping that contains `address`, and its file.
     fn mapping(&self, address: u64) -> Option<(&Mapping, &File)> {
-        let Places::Mapped(parts) = &self.places else {
+        let FileLocations::Mapped(parts) = &self.places else {
             return None;
         };
         let holds = |(part, _): &&(Mapping, usize)| (part.start..part.end).contains(&address);
@@ -301,10 +301,10 @@ impl Symbols {
     /// Returns the file that contains `address`, and what to subtract from an address in the recording to get the address in the file.
     fn file_at(&self, address: u64) -> Option<(&Binary, u64)> {
         match self.places {
-            Places::Everywhere(loaded_at) => {
+            FileLocations::Everywhere(loaded_at) => {
                 Some((self.files[0].binary(&self.separate)?, loaded_at))
             }
-            Places::Mapped(_) => {
+            FileLocations::Mapped(_) => {
                 let (part, file) = self.mapping(address)?;
                 let binary = file.binary(&self.separate)?;
                 Some((binary, binary.loaded_at(part.start, part.offset, file.lowest)?))

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use flate2::Crc;
 use object::Object;
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, MAX_PROGRAM_BYTES};
 
 /// A file with the debugging information of another file.
-pub(super) struct Separate {
+pub(super) struct SeparateDebugFile {
     pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Separate {
+impl SeparateDebugFile {
     /// Returns the file with the debugging information of the ELF file `elf`, whose path is `path`.
     ///
     /// Looks first below `root`, by the build id of `elf`. Then looks for a file that has the name
@@ -23,7 +23,7 @@ impl Separate {
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)
-            && let Ok(bytes) = input::read_found(&path, LONGEST_PROGRAM)
+            && let Ok(bytes) = input::read_ordinary(&path, MAX_PROGRAM_BYTES)
             && object::File::parse(&*bytes)
                 .is_ok_and(|found| found.build_id() == Ok(Some(build_id)))
         {
@@ -35,7 +35,7 @@ impl Separate {
         let places = [directory.clone(), directory.join(".debug"), below];
         places.into_iter().find_map(|place| {
             let path = place.join(OsStr::from_bytes(name));
-            let bytes = input::read_found(&path, LONGEST_PROGRAM).ok()?;
+            let bytes = input::read_ordinary(&path, MAX_PROGRAM_BYTES).ok()?;
             let mut found = Crc::new();
             found.update(&bytes);
             (found.sum() == checksum).then_some(Self { path, bytes })
@@ -51,7 +51,7 @@ impl Separate {
         let beside = self.path.canonicalize().ok()?.parent()?.join(OsStr::from_bytes(name));
         let places = [Some(beside), by_build_id(root, build_id)];
         (places.into_iter().flatten())
-            .find_map(|path| input::read_found(&path, LONGEST_PROGRAM).ok())
+            .find_map(|path| input::read_ordinary(&path, MAX_PROGRAM_BYTES).ok())
     }
 }
 

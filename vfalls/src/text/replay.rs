@@ -3,23 +3,23 @@
 use std::io::{self, Write};
 
 use crate::table::{self, WIDTH, wrap};
-use simulator::replay::{Listed, Pair, Place};
+use simulator::replay::{CounterLocation, CounterPair, Listed};
 use simulator::run::{GuestCalls, Hypercalls};
 
 /// The width of the columns for counts, in characters.
 const COUNT: usize = 10;
 
 /// A unit or a strand, with the names of its events.
-type Unit = (Place, Vec<&'static str>);
+type Unit = (CounterLocation, Vec<&'static str>);
 
-fn unit(pair: &Pair) -> Unit {
+fn unit(pair: &CounterPair) -> Unit {
     (pair.place, pair.events.iter().map(|(_, event)| event.name()).collect())
 }
 
-fn instance(place: Place) -> String {
+fn instance(place: CounterLocation) -> String {
     match place {
-        Place::Pmu(pmu) => pmu.to_string(),
-        Place::Pic(strand) => format!("strand {strand} %pic"),
+        CounterLocation::Pmu(pmu) => pmu.to_string(),
+        CounterLocation::Pic(strand) => format!("strand {strand} %pic"),
     }
 }
 
@@ -35,7 +35,7 @@ impl Columns {
     }
 
     /// Prints the header for samples of these units.
-    pub(crate) fn header(output: &mut impl Write, pairs: &[Pair]) -> io::Result<Self> {
+    pub(crate) fn header(output: &mut impl Write, pairs: &[CounterPair]) -> io::Result<Self> {
         let units: Vec<_> = pairs.iter().map(unit).collect();
         Self::new(units.iter()).print_header(output)
     }
@@ -55,7 +55,7 @@ impl Columns {
         self,
         output: &mut impl Write,
         references: u64,
-        pairs: &[Pair],
+        pairs: &[CounterPair],
     ) -> io::Result<()> {
         for pair in pairs {
             let counts: Vec<u64> =
@@ -95,13 +95,14 @@ struct PassSamples {
 
 impl Samples {
     /// Adds a sample to the only pass, so before other passes are [joined](Self::join).
-    pub(crate) fn add(&mut self, references: u64, pairs: &[Pair]) {
+    pub(crate) fn add(&mut self, references: u64, pairs: &[CounterPair]) {
         if self.passes.is_empty() {
             let units = pairs.iter().map(unit).collect();
             self.passes.push(PassSamples { units, counts: Vec::new() });
         }
-        let latest =
-            |pair: &Pair| pair.events.iter().map(|(counter, _)| pair.latest(*counter)).collect();
+        let latest = |pair: &CounterPair| {
+            pair.events.iter().map(|(counter, _)| pair.latest(*counter)).collect()
+        };
         let counts: Vec<Vec<u64>> = pairs.iter().map(latest).collect();
         if let Some(pass) = self.passes.first_mut() {
             pass.counts.push((references, counts.concat()));

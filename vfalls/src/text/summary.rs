@@ -17,7 +17,7 @@ use crate::text::layouts::time;
 const LINES: usize = 24;
 
 /// The minimum number of rows in the table of threads. The table gets these rows even if the events make the summary longer than a screen.
-const FEWEST: usize = 4;
+const MIN_ROWS: usize = 4;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the line that compares the counters with the truth.
 const OTHERS: usize = 6;
@@ -41,7 +41,7 @@ pub(crate) enum ThreadRows {
     #[default]
     Screen,
     /// At most this number.
-    Most(usize),
+    AtMost(usize),
     All,
 }
 
@@ -50,7 +50,7 @@ impl FromStr for ThreadRows {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(most) => Ok(Self::Most(most)),
+            Ok(most) => Ok(Self::AtMost(most)),
             Err(_) if text == "all" => Ok(Self::All),
             Err(_) => Err("expected a number of threads, or all".to_owned()),
         }
@@ -74,10 +74,10 @@ pub(crate) fn shown(run: &Replayed, rows: ThreadRows) -> (Vec<&ThreadRun>, Vec<&
     let mut busiest: Vec<&ThreadRun> = run.threads.iter().collect();
     let own = match rows {
         ThreadRows::All => busiest.len(),
-        ThreadRows::Most(most) => most,
+        ThreadRows::AtMost(most) => most,
         ThreadRows::Screen => {
             let events = Total::by_event(&run.counters).len();
-            let room = (LINES - OTHERS - 2).saturating_sub(events).max(FEWEST);
+            let room = (LINES - OTHERS - 2).saturating_sub(events).max(MIN_ROWS);
             if busiest.len() <= room { room } else { room - 1 }
         }
     };
@@ -127,15 +127,15 @@ fn threads(run: &Replayed, rows: ThreadRows) -> String {
 }
 
 /// The maximum number of processes that get rows of their own.
-const MOST_PROCESSES: usize = 8;
+const MAX_PROCESSES: usize = 8;
 
 /// Returns a table of processes. The processes with the fewest instructions share the last row.
 fn processes(all: &[ProcessRun]) -> String {
     let mut busiest: Vec<(usize, &ProcessRun)> = all.iter().enumerate().collect();
     let mut others = Vec::new();
-    if all.len() > MOST_PROCESSES {
+    if all.len() > MAX_PROCESSES {
         busiest.sort_by_key(|(_, process)| Reverse(process.instructions));
-        others = busiest.split_off(MOST_PROCESSES - 1);
+        others = busiest.split_off(MAX_PROCESSES - 1);
     }
     let mut table = table::with_header(">process|threads|>instructions|>cycles|command");
     for (number, process) in busiest {
@@ -147,7 +147,7 @@ fn processes(all: &[ProcessRun]) -> String {
         let command = process.command.as_deref().unwrap_or(&process.name);
         let numbers = [*instructions, *cycles].map(|number| number.to_string());
         let cells = [number.to_string(), threads].into_iter().chain(numbers);
-        table.add_row(cells.chain([cut(command, MOST_COMMAND)]));
+        table.add_row(cells.chain([cut(command, MAX_COMMAND)]));
     }
     if !others.is_empty() {
         let sum = |part: fn(&ProcessRun) -> u64| -> String {
@@ -161,7 +161,7 @@ fn processes(all: &[ProcessRun]) -> String {
 }
 
 /// The maximum length of a command line in the table of processes, in characters.
-const MOST_COMMAND: usize = 40;
+const MAX_COMMAND: usize = 40;
 
 fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
     let Served { l2, local, remote, c2c } = results.served;

@@ -10,7 +10,7 @@ use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::{ThreadRows, shown};
 
 /// The maximum number of thread pairs in the text. The same maximum applies to locks, and to the places in each sentence.
-const MOST: usize = 5;
+const MAX_ROWS: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
 /// about a single thread that ran all the time.
@@ -26,12 +26,12 @@ pub(crate) fn print(
         writeln!(output, "\nThe time of each thread, in percent of the run of {length}:\n")?;
         write!(output, "{}", states(run, rows))?;
     }
-    let pairs = pairs(run, MOST);
+    let pairs = pairs(run, MAX_ROWS);
     if !pairs.is_empty() {
         writeln!(output, "\nWho waits for whom, longest waits first:\n")?;
         write!(output, "{}", table::text(&pairs))?;
     }
-    let locks = locks(run, names, MOST);
+    let locks = locks(run, names, MAX_ROWS);
     if !locks.is_empty() {
         writeln!(output, "\nThe locks with the longest waits:\n")?;
         write!(output, "{}", table::text(&locks))?;
@@ -143,14 +143,14 @@ pub(crate) fn sentences(run: &Replayed, names: &Names) -> Vec<String> {
     let locks = waits.locks.iter();
     let dividing: Vec<_> =
         locks.flat_map(|lock| dividing(lock).map(move |site| (lock, site))).collect();
-    for (lock, site) in dividing.iter().take(MOST) {
+    for (lock, site) in dividing.iter().take(MAX_ROWS) {
         sentences.push(format!(
             "The order of the lock at {} decides which thread does which work: the recording host decided it",
             names.call(lock.program, site.address)
         ));
     }
-    if dividing.len() > MOST {
-        let more = counted_plainly((dividing.len() - MOST) as u64, "more place");
+    if dividing.len() > MAX_ROWS {
+        let more = counted_plainly((dividing.len() - MAX_ROWS) as u64, "more place");
         sentences.push(format!("So does the order of locks at {more}"));
     }
     if waits.as_recorded > 0 {
@@ -194,7 +194,7 @@ fn places(places: &[WaitPlace], names: &Names) -> String {
         [] => String::new(),
         [(function, _)] => format!(" (in {function})"),
         several => {
-            let first = several.iter().take(MOST);
+            let first = several.iter().take(MAX_ROWS);
             let first: Vec<_> = first.map(|(name, waits)| format!("in {name}: {waits}")).collect();
             format!(" ({})", first.join(", "))
         }

@@ -6,17 +6,17 @@ use std::fs;
 use clap::CommandFactory;
 use vfalls::cmd::Cli;
 
-use crate::program::{Ended, Place, command, end};
+use crate::program::{ProgramOutput, TestDirectory, command, run_with_input};
 
-fn alone(place: &Place, line: &str) -> Ended {
+fn alone(place: &TestDirectory, line: &str) -> ProgramOutput {
     let mut command = command(&line.split(' ').collect::<Vec<_>>());
     command.env("PATH", "").current_dir(place.path());
-    end(command, b"0 core 0 0x205 1 1\n")
+    run_with_input(command, b"0 core 0 0x205 1 1\n")
 }
 
 #[test]
 fn every_command_needs_no_other_program() {
-    let place = Place::new("alone");
+    let place = TestDirectory::new("alone");
     place.file("machine.toml", include_str!("../../../simulator/machines/batoka-2.toml"));
     let lines = [
         "stat --json a.json --html a.html",
@@ -63,16 +63,18 @@ fn every_command_needs_no_other_program() {
 
 #[test]
 fn record_says_what_to_install() {
-    let place = Place::new("alone-record");
+    let place = TestDirectory::new("alone-record");
     let program = format!("record -- {}", crate::program::PROGRAM);
     let ended = alone(&place, &program);
-    ended.badly("qemu-x86_64 is not installed; install these packages of your system: qemu-user");
+    ended.assert_failure(
+        "qemu-x86_64 is not installed; install these packages of your system: qemu-user",
+    );
     assert_eq!(place.names("."), [""; 0]);
 }
 
 #[test]
 fn the_first_line_says_which_recording_it_is() {
-    let place = Place::new("alone-recording");
+    let place = TestDirectory::new("alone-recording");
     let first = |line: &str| {
         let ended = alone(&place, line);
         assert_eq!(ended.status, 0, "{line}: {}", ended.stderr);
@@ -91,14 +93,14 @@ fn the_first_line_says_which_recording_it_is() {
     for verb in ["stat", "top"] {
         assert_eq!(first(&format!("{verb} --bundled")), bundled);
     }
-    alone(&place, "stat --bundled other.txt").badly("cannot be used with");
-    alone(&place, "report vfalls.refs other.txt").badly("expected one recording, found 2");
+    alone(&place, "stat --bundled other.txt").assert_failure("cannot be used with");
+    alone(&place, "report vfalls.refs other.txt").assert_failure("expected one recording, found 2");
 }
 
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_program_is_recorded_once() {
-    let place = Place::new("recorded-once");
+    let place = TestDirectory::new("recorded-once");
     let run = |line: &str| place.run(line);
     assert_eq!(run("record -- true").status, 0);
     let read = |name: &str| fs::read(place.path().join(name)).unwrap();
@@ -118,7 +120,7 @@ fn a_program_is_recorded_once() {
     // If the user names another file, `record` leaves `vfalls.refs` unchanged.
     assert_eq!(run("record -o own.refs -- true").status, 0);
     assert_eq!(read("vfalls.refs"), second);
-    run("record -o own.refs -- true").badly("own.refs");
+    run("record -o own.refs -- true").assert_failure("own.refs");
 }
 
 /// Nobody can create a file in /proc, not even root.
@@ -127,7 +129,7 @@ fn a_program_is_recorded_once() {
 fn a_recording_that_cannot_be_kept_is_replayed() {
     let mut command = command(&["stat", "--", "true"]);
     command.current_dir("/proc");
-    let ended = end(command, b"");
+    let ended = run_with_input(command, b"");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     assert!(
         ended.stderr.starts_with("note: the recording is not kept: vfalls.refs"),

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::process::Command;
 
-use crate::program::{Place, end, with_input};
+use crate::program::{TestDirectory, run_with_input, with_input};
 
 #[test]
 fn arguments() {
-    let place = Place::new("arguments");
+    let place = TestDirectory::new("arguments");
     for (arguments, says) in [
         ("smi", "smi"),
         ("regs --format xml", "json"),
@@ -34,13 +34,13 @@ fn arguments() {
         ("call --guest 0:global --guest 1:global", "guests 0 and 1 both have global"),
         ("regs json", "json"),
     ] {
-        place.run(arguments).badly_at_once(says);
+        place.run(arguments).assert_failure_without_output(says);
     }
 }
 
 #[test]
 fn lines() {
-    let place = Place::new("lines");
+    let place = TestDirectory::new("lines");
     let call = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
     let number = "a 64-bit number, decimal or 0x hexadecimal";
     let strand = "a strand of a guest";
@@ -74,18 +74,22 @@ fn lines() {
         let script = [b"# comment\n0 core 3 0x205\n", line, b"\n0 core 3 0x205\n"].concat();
         let arguments = ["call", "--nodes", "1", "--guest", "0-7:none"];
         let ended = with_input(&arguments, &script);
-        ended.badly(&format!("error: standard input:3: found '{found}', expected {expected}"));
+        ended.assert_failure(&format!(
+            "error: standard input:3: found '{found}', expected {expected}"
+        ));
         assert_eq!(ended.stdout, "0x0 0x0 0x0 0x0 0x0 0x3\n");
 
         let file = place.file("script", &script);
         let ended = with_input(&[&arguments[..], &[&file]].concat(), "");
-        ended.badly_at_once(&format!("error: {file}:3: found '{found}', expected {expected}"));
+        ended.assert_failure_without_output(&format!(
+            "error: {file}:3: found '{found}', expected {expected}"
+        ));
     }
 }
 
 #[test]
 fn standard_error_that_cannot_be_written() {
-    let place = Place::new("full");
+    let place = TestDirectory::new("full");
     let broken = place.file("broken.txt", "nonsense\n");
     for arguments in [
         &["smi"][..],
@@ -100,7 +104,7 @@ fn standard_error_that_cannot_be_written() {
             let line = format!("\"$@\" {stderr}");
             let mut shell = Command::new("sh");
             shell.args(["-c", &line, "sh", crate::program::PROGRAM]).args(arguments);
-            assert_eq!(end(shell, b"").status, 2, "{arguments:?} {stderr}");
+            assert_eq!(run_with_input(shell, b"").status, 2, "{arguments:?} {stderr}");
         }
     }
     // A replay succeeds even if a note cannot be printed.
@@ -108,13 +112,13 @@ fn standard_error_that_cannot_be_written() {
     let mut shell = Command::new("sh");
     shell.args(["-c", "\"$@\" 2>/dev/full", "sh", crate::program::PROGRAM]);
     shell.args(["stat", "--machine", "maramba", "-e", "dram:mem_reads,lpu:none", &refs]);
-    assert_eq!(end(shell, b"").status, 0);
+    assert_eq!(run_with_input(shell, b"").status, 0);
 }
 
 /// Endless and overlong files lead to an error.
 #[test]
 fn what_is_too_long() {
-    let place = Place::new("too-long");
+    let place = TestDirectory::new("too-long");
     for (name, length) in [("trace/metadata", 17 << 20), ("guest.elf", (1 << 30) + 1)] {
         // The file is sparse, so it takes no space.
         let path = place.file(name, "");
@@ -139,7 +143,7 @@ fn what_is_too_long() {
         let line = format!("ulimit -v 500000; exec \"$0\" {arguments}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &line, crate::program::PROGRAM]).current_dir(place.path());
-        end(shell, b"").badly(says);
+        run_with_input(shell, b"").assert_failure(says);
     }
     let line = "ulimit -v 500000; yes | tr 'y\\n' '  ' | \"$0\"";
     for (command, says) in [
@@ -148,6 +152,6 @@ fn what_is_too_long() {
     ] {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("{line} {command}"), crate::program::PROGRAM]);
-        end(shell, b"").badly(says);
+        run_with_input(shell, b"").assert_failure(says);
     }
 }

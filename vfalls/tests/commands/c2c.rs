@@ -1,13 +1,13 @@
 use serde_json::json;
 
-use crate::program::{Place, squeezed, vfalls};
+use crate::program::{TestDirectory, squeezed, vfalls};
 
 /// The bundled program has eight clerks, one per thread. Each clerk counts 2,500 coins in its own counter; all eight counters are in one
 /// cache line. In total, the clerks take 4,000 tickets from another counter. The program's README explains these numbers.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
-    let place = Place::new("c2c");
-    let text = place.run("c2c --most 2 --json c2c.json").well();
+    let place = TestDirectory::new("c2c");
+    let text = place.run("c2c --most 2 --json c2c.json").assert_success();
     let json = place.json("c2c.json");
 
     let lines = json["lines"].as_array().unwrap();
@@ -59,7 +59,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
 
 #[test]
 fn where_nothing_moves_there_are_no_lines() {
-    let text = vfalls(&["c2c", "--place", "0-7"]).well();
+    let text = vfalls(&["c2c", "--place", "0-7"]).assert_success();
     assert_eq!(
         text,
         "# the bundled recording: 8 threads\n# batoka with 4 nodes; placement: 0-7\n\
@@ -71,9 +71,9 @@ fn where_nothing_moves_there_are_no_lines() {
 #[test]
 fn what_cannot_be_replayed_is_said() {
     for stream in ["-", "/dev/stdin"] {
-        vfalls(&["c2c", stream]).badly(&format!("{stream}: expected a file"));
+        vfalls(&["c2c", stream]).assert_failure(&format!("{stream}: expected a file"));
     }
-    vfalls(&["c2c", "nowhere.refs"]).badly("nowhere.refs");
-    vfalls(&["c2c", "--place", "nowhere"]).badly("found 'nowhere'");
-    vfalls(&["c2c", "a.refs", "--", "true"]).badly("cannot be used with");
+    vfalls(&["c2c", "nowhere.refs"]).assert_failure("nowhere.refs");
+    vfalls(&["c2c", "--place", "nowhere"]).assert_failure("found 'nowhere'");
+    vfalls(&["c2c", "a.refs", "--", "true"]).assert_failure("cannot be used with");
 }

@@ -3,13 +3,13 @@
 use guest_abi::ApiGroup;
 use guest_abi::trap::PerfFunction;
 
-use crate::program::{Place, with_input};
+use crate::program::{TestDirectory, with_input};
 
 /// Makes the calls in the left column, first from standard input and then from a file. Compares the
 /// registers after each call with the right column.
 fn session(name: &str, arguments: &[&str], calls: &[(&str, &str)]) {
     let input: String = calls.iter().map(|(call, _)| format!("{call}\n")).collect();
-    let place = Place::new(name);
+    let place = TestDirectory::new(name);
     let file = place.file("calls", &input);
     let arguments = [&["call"], arguments].concat();
     for ended in [
@@ -17,7 +17,7 @@ fn session(name: &str, arguments: &[&str], calls: &[(&str, &str)]) {
         with_input(&[&arguments[..], &["-"]].concat(), &input),
         with_input(&[&arguments[..], &[&file]].concat(), ""),
     ] {
-        let stdout = ended.well();
+        let stdout = ended.assert_success();
         let answers: Vec<&str> = stdout.lines().collect();
         for ((call, expected), answer) in calls.iter().zip(&answers) {
             assert_eq!(answer, expected, "{call}");
@@ -149,9 +149,9 @@ fn versions_and_machines_have_registers() {
 #[test]
 fn comments_and_space_are_no_calls() {
     let input = "# negotiates\n\n \t\r\n  0\tcore 0 0x205 1 1# so\r\n0x0 fast 0X106 2";
-    let stdout = with_input(&["call"], input).well();
+    let stdout = with_input(&["call"], input).assert_success();
     assert_eq!(stdout, "0x0 0x1 0x1 0x0 0x0 0x0\n0x0 0x0 0x0 0x0 0x0 0x106\n");
-    assert_eq!(with_input(&["call"], "").well(), "");
+    assert_eq!(with_input(&["call"], "").assert_success(), "");
 }
 
 /// The hypervisor of `call` (`vfalls/src/cmd/call/session.rs`) serves each group and each function
@@ -165,7 +165,7 @@ fn every_named_function_is_served() {
         functions.map(|function| (function.name(), format!("fast {} 0", function.number())));
     let (names, calls): (Vec<_>, Vec<_>) = groups.chain(functions).unzip();
     let lines: String = calls.iter().map(|call| format!("0 {call}\n")).collect();
-    let answers = with_input(&["call"], lines).well();
+    let answers = with_input(&["call"], lines).assert_success();
     assert_eq!(answers.lines().count(), names.len());
     for (name, answer) in names.iter().zip(answers.lines()) {
         assert!(answer.starts_with("0x0 "), "{name}: {answer}");

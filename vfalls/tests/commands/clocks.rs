@@ -1,15 +1,15 @@
 use serde_json::Value;
 
-use crate::program::{Ended, Place};
+use crate::program::{ProgramOutput, TestDirectory};
 
 /// Runs `clocks` for a short time. Returns the finished command and its JSON.
-fn clocks(name: &str, arguments: &str) -> (Ended, Value) {
+fn clocks(name: &str, arguments: &str) -> (ProgramOutput, Value) {
     of(name, &format!("--seconds 0.1 {arguments}"))
 }
 
 /// Runs `clocks`. Returns the finished command and its JSON.
-fn of(name: &str, arguments: &str) -> (Ended, Value) {
-    let place = Place::new(name);
+fn of(name: &str, arguments: &str) -> (ProgramOutput, Value) {
+    let place = TestDirectory::new(name);
     let ended = place.run(&format!("clocks --json clocks.json {arguments}"));
     (ended, place.json("clocks.json"))
 }
@@ -30,7 +30,7 @@ fn others(report: &Value, name: &str) -> usize {
 #[test]
 fn all_are_measured_and_the_best_is_chosen() {
     let (ended, report) = clocks("clocks-all", "");
-    let stdout = ended.well();
+    let stdout = ended.assert_success();
     for name in NAMES {
         let line = stdout.lines().find(|line| line.starts_with(&format!("{name} ")));
         assert!(line.is_some(), "{stdout}");
@@ -76,7 +76,7 @@ fn all_are_measured_and_the_best_is_chosen() {
 #[test]
 fn clocks_are_grouped_by_witness() {
     let (ended, report) = clocks("clocks-witnesses", "");
-    let stdout = ended.well();
+    let stdout = ended.assert_success();
     let witnesses = report["witnesses"].as_array().unwrap();
     let of = |witness: &Value| witness["clocks"].as_array().unwrap().clone();
     let all: Vec<Value> = witnesses.iter().flat_map(of).collect();
@@ -106,7 +106,7 @@ fn clocks_are_grouped_by_witness() {
 #[test]
 fn ways_to_lock_a_clock_are_compared() {
     let (ended, report) = of("clocks-lock", "--lock");
-    let stdout = ended.well();
+    let stdout = ended.assert_success();
     let outcomes = report.as_array().unwrap();
     assert_eq!(outcomes.len(), 30);
     for outcome in outcomes {
@@ -123,7 +123,7 @@ fn ways_to_lock_a_clock_are_compared() {
 fn the_operator_disables_and_forces() {
     let arguments = "--disable tsc --disable monotonic_raw --force monotonic";
     let (ended, report) = clocks("clocks-operator", arguments);
-    let stdout = ended.well();
+    let stdout = ended.assert_success();
     assert_eq!(clock(&report, "monotonic_raw")["verdict"], "not used: disabled by the operator");
     assert_eq!(clock(&report, "monotonic_raw")["usable"], false);
     // The monotonic clock is safe, and is better than the coarse clock.
@@ -144,7 +144,7 @@ fn none_is_left() {
 
 #[test]
 fn bad_input_gets_one_line() {
-    let place = Place::new("clocks-bad");
+    let place = TestDirectory::new("clocks-bad");
     place.file("there.json", "mine");
     for (arguments, says) in [
         (
@@ -158,6 +158,6 @@ fn bad_input_gets_one_line() {
         ("--json .", "is not a regular file"),
         ("--json there.json", "there.json: already exists"),
     ] {
-        place.run(&format!("clocks {arguments}")).badly_at_once(says);
+        place.run(&format!("clocks {arguments}")).assert_failure_without_output(says);
     }
 }

@@ -1,11 +1,12 @@
 use std::fs;
 
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 #[test]
 fn the_bundled_hypervisor_passes() {
-    let place = Place::new("conform");
-    let said = place.run("conform --quick --only versions,arbitration --json a.json").well();
+    let place = TestDirectory::new("conform");
+    let said =
+        place.run("conform --quick --only versions,arbitration --json a.json").assert_success();
     let first = said.lines().next().unwrap();
     assert!(first.starts_with("the bundled hypervisor: "), "{said}");
     assert!(first.ends_with(" calls, no difference from the contract"), "{said}");
@@ -21,7 +22,7 @@ fn the_bundled_hypervisor_passes() {
 /// If `--without` names a feature that the image does have, the report shows a difference.
 #[test]
 fn what_is_declared_is_demanded() {
-    let place = Place::new("conform-without");
+    let place = TestDirectory::new("conform-without");
     let ended = place.run("conform --quick --only versions --without 1.1 --json a.json");
     assert_eq!(ended.status, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("the bundled hypervisor differs from the contract"));
@@ -32,11 +33,11 @@ fn what_is_declared_is_demanded() {
 
 #[test]
 fn bad_input_is_refused() {
-    let place = Place::new("conform-bad");
+    let place = TestDirectory::new("conform-bad");
     place.file("text", "no ELF file");
-    place.run("conform --hypervisor text").badly("expected an ELF file for SPARC V9");
-    place.run("conform --hypervisor missing").badly("missing");
-    place.run("conform --without everything").badly("everything");
-    place.run("conform --only everything").badly("everything");
-    place.run("conform --md text").badly("text");
+    place.run("conform --hypervisor text").assert_failure("expected an ELF file for SPARC V9");
+    place.run("conform --hypervisor missing").assert_failure("missing");
+    place.run("conform --without everything").assert_failure("everything");
+    place.run("conform --only everything").assert_failure("everything");
+    place.run("conform --md text").assert_failure("text");
 }

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use crate::program::{Place, squeezed, vfalls};
+use crate::program::{TestDirectory, squeezed, vfalls};
 
-fn files(place: &Place, a: &Value, b: &Value) -> [String; 2] {
+fn files(place: &TestDirectory, a: &Value, b: &Value) -> [String; 2] {
     [("a.json", a), ("b.json", b)].map(|(name, run)| place.file(name, run.to_string()))
 }
 
@@ -12,7 +12,7 @@ fn replay() -> Value {
 
 #[test]
 fn differences_are_shown_by_group() {
-    let place = Place::new("diff");
+    let place = TestDirectory::new("diff");
     let (a, mut b) = (replay(), replay());
     b["placement"] = "pack".into();
     b["cycles"] = 800_000.into();
@@ -27,7 +27,7 @@ fn differences_are_shown_by_group() {
     }
     counters.push(other);
     let [a, b] = files(&place, &a, &b);
-    let shown = vfalls(&["diff", &a, &b, "--json", &place.at("d.json")]).well();
+    let shown = vfalls(&["diff", &a, &b, "--json", &place.at("d.json")]).assert_success();
     let lines: Vec<_> = shown.lines().map(squeezed).collect();
     let heading = |words: &str| format!("{words} {a} {b}");
     assert_eq!(
@@ -55,7 +55,7 @@ fn differences_are_shown_by_group() {
             "1 row with small counts is omitted; --all shows it",
         ]
     );
-    let all = vfalls(&["diff", &a, &b, "--all"]).well();
+    let all = vfalls(&["diff", &a, &b, "--all"]).assert_success();
     let row = "NODE0_MCU0_PIC mem_reads counter 0 truth 60 66 +6 +10.0";
     assert!(all.lines().map(squeezed).any(|line| line == row), "{all}");
     assert!(!all.contains("left out"), "{all}");
@@ -90,11 +90,11 @@ fn padded(reads: [u64; 6], snoops: [u64; 4], misses: u64, cycles: u64) -> Value 
 /// Padding removes false sharing: a strand's misses fall by 98.9%. Rows with small counts do not hide this.
 #[test]
 fn what_matters_comes_first() {
-    let place = Place::new("diff-matters");
+    let place = TestDirectory::new("diff-matters");
     let a = padded([3, 5, 9, 14, 20, 31], [70_000, 69_950, 70_010, 70_100], 90_000, 17_020_000);
     let b = padded([8, 2, 1, 29, 12, 38], [70_020, 69_900, 70_000, 70_000], 990, 13_820_000);
     let [a, b] = files(&place, &a, &b);
-    let shown = vfalls(&["diff", &a, &b]).well();
+    let shown = vfalls(&["diff", &a, &b]).assert_success();
     let lines: Vec<_> = shown.lines().map(squeezed).collect();
     let heading = |group: &str| format!("{group} {a} {b} change %");
     assert_eq!(
@@ -110,7 +110,7 @@ fn what_matters_comes_first() {
             "22 rows with small counts are omitted; --all shows them",
         ]
     );
-    let all = vfalls(&["diff", &a, &b, "--all"]).well();
+    let all = vfalls(&["diff", &a, &b, "--all"]).assert_success();
     assert_eq!(all.matches("reads").count(), 6, "{all}");
     let [pic, channel] =
         ["%pic L2_dmiss_ld counter 0 measured", "node 0 mcu 0 reads"].map(|row| all.find(row));
@@ -120,7 +120,7 @@ fn what_matters_comes_first() {
 /// The output omits changes that are not larger than the spread of the cycles.
 #[test]
 fn changes_within_the_spread_are_left_out() {
-    let place = Place::new("diff-spread");
+    let place = TestDirectory::new("diff-spread");
     let run = |misses: u64, threads: [u64; 2], cycles: u64| {
         let mut run = padded([0; 6], [0; 4], misses, cycles);
         for (number, cycles) in threads.iter().enumerate() {
@@ -137,7 +137,7 @@ fn changes_within_the_spread_are_left_out() {
         &run(1_000_000, [4_000_000, 4_000_000], 10_000_000),
         &run(1_050_000, [6_000_000, 4_200_000], 10_200_000),
     );
-    let shown = vfalls(&["diff", &a, &b]).well();
+    let shown = vfalls(&["diff", &a, &b]).assert_success();
     let lines: Vec<_> = shown.lines().map(squeezed).collect();
     let heading = |group: &str| format!("{group} {a} {b} change %");
     assert_eq!(
@@ -156,7 +156,7 @@ fn changes_within_the_spread_are_left_out() {
 
 #[test]
 fn rows_beyond_the_bound_are_counted_and_none_hides_another() {
-    let place = Place::new("diff-most");
+    let place = TestDirectory::new("diff-most");
     let run = |rows: &[(&str, u64)]| {
         let mut run: Value = serde_json::from_str(include_str!("profile.json")).unwrap();
         let some = run["rows"][0].clone();
@@ -170,18 +170,18 @@ fn rows_beyond_the_bound_are_counted_and_none_hides_another() {
     };
     let rows = |first| run(&[("f", first), ("f", 2), ("g", first)]);
     let [a, b] = files(&place, &rows(1), &rows(9));
-    let shown = vfalls(&["diff", &a, &b, "--most", "1"]).well();
+    let shown = vfalls(&["diff", &a, &b, "--most", "1"]).assert_success();
     assert!(shown.contains("f exact"), "{shown}");
     assert!(shown.ends_with("... and 1 more\n"), "{shown}");
     let [a, b] = files(&place, &run(&[("f", 1), ("f", 2)]), &run(&[("f", 1), ("f", 3)]));
-    let shown = vfalls(&["diff", &a, &b]).well();
+    let shown = vfalls(&["diff", &a, &b]).assert_success();
     assert!(shown.contains("f (2) exact"), "{shown}");
-    assert_eq!(vfalls(&["diff", &a, &a]).well(), "nothing differs\n");
+    assert_eq!(vfalls(&["diff", &a, &a]).assert_success(), "nothing differs\n");
 }
 
 #[test]
 fn what_is_no_run_is_named() {
-    let place = Place::new("diff-bad");
+    let place = TestDirectory::new("diff-bad");
     let good = place.file("good.json", replay().to_string());
     let mut other_version = replay();
     other_version["version"] = 999.into();
@@ -194,16 +194,16 @@ fn what_is_no_run_is_named() {
     ] {
         let bad = place.file(name, text);
         for files in [[&good, &bad], [&bad, &good]] {
-            vfalls(&["diff", files[0], files[1]]).badly(&format!("{bad}: {says}"));
+            vfalls(&["diff", files[0], files[1]]).assert_failure(&format!("{bad}: {says}"));
         }
     }
-    vfalls(&["diff", &good, "nowhere.json"]).badly("nowhere.json: cannot be read");
+    vfalls(&["diff", &good, "nowhere.json"]).assert_failure("nowhere.json: cannot be read");
 }
 
 /// List entries are matched by their fields, not by their positions.
 #[test]
 fn traffic_is_compared_by_nodes_and_kind() {
-    let place = Place::new("diff-traffic");
+    let place = TestDirectory::new("diff-traffic");
     let lines = |to: usize, lines: usize| json!({ "from": 0, "to": to, "kind": "memory", "lines": 1_000 * lines });
     let run = |traffic: Value| {
         let mut run = replay();
@@ -212,7 +212,7 @@ fn traffic_is_compared_by_nodes_and_kind() {
     };
     let a = run(json!([lines(1, 7), lines(2, 5)]));
     let [a, b] = files(&place, &a, &run(json!([lines(2, 8)])));
-    let shown = vfalls(&["diff", &a, &b]).well();
+    let shown = vfalls(&["diff", &a, &b]).assert_success();
     let rows: Vec<_> = shown.lines().skip(1).map(squeezed).collect();
     let expected = [
         "memory from 0 to 1 lines 7000 - -7000 -100.0",
@@ -224,7 +224,7 @@ fn traffic_is_compared_by_nodes_and_kind() {
 /// A run lists the longest waits first, so a wait's position does not identify it.
 #[test]
 fn waits_are_compared_by_threads_and_locks_by_addresses() {
-    let place = Place::new("diff-waits");
+    let place = TestDirectory::new("diff-waits");
     let wait = |state: &str, ended_by: usize, cycles: u64| json!({ "thread": 0, "state": state, "ended_by": ended_by, "times": 1, "cycles": cycles });
     let lock = |address: &str, cycles: u64| json!({ "program": 0, "address": address, "taken": 9, "waits": 1, "cycles": cycles, "sites": [] });
     let run = |pairs: Value, locks: Value| {
@@ -245,7 +245,7 @@ fn waits_are_compared_by_threads_and_locks_by_addresses() {
             json!([lock("0x10", 9_000), lock("0x20", 3_000)]),
         ),
     );
-    let shown = vfalls(&["diff", &a, &b]).well();
+    let shown = vfalls(&["diff", &a, &b]).assert_success();
     let rows: Vec<_> = shown.lines().skip(1).map(squeezed).collect();
     let expected = [
         "pairs thread 0 barrier ended by 1 cycles 9000 2000 -7000 -77.8",

@@ -4,7 +4,7 @@ use std::fs;
 
 use tests::recordings::{ChampSim, Drmemtrace, filetype, kind, zip};
 
-use crate::program::{Place, contains_all, squeezed, with_input};
+use crate::program::{TestDirectory, contains_all, squeezed, with_input};
 
 /// Returns a drmemtrace thread that executes 500 iterations of a loop. Each thread reads and writes its own counter. The counters of all
 /// threads are in one cache line.
@@ -85,8 +85,8 @@ const CASES: [Case; 4] = [
     Case { name: "hand", notes: &[], threads: 2, instructions: 2000, moving: MOVING },
 ];
 
-fn recordings(name: &str) -> Place {
-    let place = Place::new(name);
+fn recordings(name: &str) -> TestDirectory {
+    let place = TestDirectory::new(name);
     fs::create_dir_all(place.at("two.dir/trace")).unwrap();
     for number in 0..2 {
         let thread = thread(number);
@@ -141,7 +141,7 @@ fn every_view_shows_recordings_of_others() {
         let last = annotated.stderr.lines().last();
         assert_eq!((annotated.status, last), (2, Some(needed)), "{name}");
 
-        let page = place.run("page run.json").well();
+        let page = place.run("page run.json").assert_success();
         assert!(page.starts_with("<!DOCTYPE html>"), "{name}");
         let notes = case.notes.iter();
         assert!(notes.copied().all(|note| page.contains(note)), "{name}");
@@ -178,7 +178,7 @@ fn what_cannot_be_read_is_said_in_one_line() {
         ("empty", "empty: found a directory without files such as *.trace.zip"),
     ] {
         for view in ["stat", "report", "annotate main", "c2c", "top"] {
-            place.run(&format!("{view} {name}")).badly(says);
+            place.run(&format!("{view} {name}")).assert_failure(says);
         }
     }
 }

@@ -2,11 +2,11 @@ use clap::CommandFactory;
 use tests::program::{has_help, shows_help_without_arguments};
 use vfalls::cmd::Cli;
 
-use crate::program::{PROGRAM, Place, vfalls};
+use crate::program::{PROGRAM, TestDirectory, vfalls};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    let whole = vfalls(&["--help"]).well();
+    let whole = vfalls(&["--help"]).assert_success();
     for command in Cli::command().get_subcommands() {
         let name = command.get_name();
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
@@ -17,7 +17,7 @@ fn every_command_has_help_with_examples() {
 #[test]
 fn examples_are_commands() {
     for name in ["clocks", "report", "top"] {
-        let help = vfalls(&[name, "--help"]).well();
+        let help = vfalls(&[name, "--help"]).assert_success();
         assert!(help.contains(&format!("Usage: vfalls {name} [OPTIONS]")), "{help}");
         assert!(help.contains(&format!("Examples:\n  vfalls {name}")), "{help}");
     }
@@ -30,7 +30,7 @@ fn no_command_is_shown_the_help() {
 
 /// Returns the keys that a table of an input file can have, as the message about an unknown key names them.
 fn keys(table: &str, command: &str) -> Vec<String> {
-    let place = Place::new(&format!("help-{table}"));
+    let place = TestDirectory::new(&format!("help-{table}"));
     place.file("input.toml", format!("[[{table}]]\nno_key = 1\n"));
     let said = place.run(&format!("{command} input.toml")).stderr;
     let keys = said.split_once("expected one of ").expect("the keys").1;
@@ -42,7 +42,8 @@ fn keys(table: &str, command: &str) -> Vec<String> {
 fn the_help_names_the_keys_of_a_step() {
     let keys = keys("step", "boot --scenario");
     assert!(keys.contains(&"lose".to_owned()), "{keys:?}");
-    let help = ["stat", "boot"].map(|command| vfalls(&[command, "--help"]).well()).concat();
+    let help =
+        ["stat", "boot"].map(|command| vfalls(&[command, "--help"]).assert_success()).concat();
     for key in keys {
         let named = [format!("{key}:"), format!(" {key} "), format!(", {key}")];
         assert!(named.iter().any(|named| help.contains(named)), "no {key}");
@@ -54,7 +55,7 @@ fn the_help_names_the_keys_of_a_step() {
 fn the_help_names_the_keys_of_a_guest() {
     let keys = keys("guest", "stat --guests");
     assert!(keys.contains(&"strands".to_owned()), "{keys:?}");
-    let help = vfalls(&["stat", "--help"]).well();
+    let help = vfalls(&["stat", "--help"]).assert_success();
     let help = help.split_once("--guests <FILE>").unwrap().1;
     let help = help.split("\n\n").next().unwrap();
     for key in keys {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::program::{Place, command, start};
+use crate::program::{TestDirectory, command, start};
 
 /// Returns the start of a recording. It is long enough for `stat` to identify the format.
 fn begin() -> Vec<u8> {
@@ -44,7 +44,7 @@ pub(crate) fn ended(mut child: Child) -> Option<i32> {
 
 #[test]
 fn an_interrupted_replay_leaves_nothing() {
-    let place = Place::new("interrupted-stat");
+    let place = TestDirectory::new("interrupted-stat");
     for signal in ["INT", "TERM", "QUIT"] {
         let child = stat(&["--json", &place.at("results.json")], &begin());
         wait_for(|| (!place.names(".").is_empty()).then_some(()));
@@ -56,7 +56,7 @@ fn an_interrupted_replay_leaves_nothing() {
 
 #[test]
 fn an_interrupted_replay_shows_what_happened_so_far() {
-    let place = Place::new("interrupted-shown");
+    let place = TestDirectory::new("interrupted-shown");
     let arguments = ["stat", "--bundled", "--interval", "1000", "--json"];
     let mut child = start(command(&[&arguments[..], &[&place.at("results.json")]].concat()));
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -115,7 +115,7 @@ int sigaction(int signal, const struct sigaction *new, struct sigaction *old) {
 
 #[test]
 fn a_signal_ends_the_program_from_the_first_instant_that_has_a_handler() {
-    let place = Place::new("interrupted-at-once");
+    let place = TestDirectory::new("interrupted-at-once");
     let source = place.file("at_once.c", AT_ONCE);
     let library = place.at("at_once.so");
     let mut compiler = Command::new("cc");
@@ -128,7 +128,7 @@ fn a_signal_ends_the_program_from_the_first_instant_that_has_a_handler() {
 
 #[test]
 fn early_signals_end_the_replay() {
-    let place = Place::new("interrupted-early");
+    let place = TestDirectory::new("interrupted-early");
     for instant in 0..200 {
         let child = stat(&["--json", &place.at("results.json")], &begin());
         // The delays are spread over 20 ms, in no particular order.

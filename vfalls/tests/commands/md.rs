@@ -2,7 +2,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, vfalls};
+use crate::program::{TestDirectory, vfalls};
 use crate::stat::{json as replayed, program};
 
 fn source(name: &str) -> String {
@@ -11,16 +11,16 @@ fn source(name: &str) -> String {
 
 #[test]
 fn build_dump_and_check() {
-    let place = Place::new("md");
+    let place = TestDirectory::new("md");
     let file = &place.at("machine.md");
     let source = source("batoka-2");
-    assert_eq!(vfalls(&["md", "build", &source, "-o", file]).well(), "");
+    assert_eq!(vfalls(&["md", "build", &source, "-o", file]).assert_success(), "");
     assert_eq!(fs::read(file).unwrap()[..4], [0, 1, 0, 0]);
 
-    let dump = vfalls(&["md", "dump", file]).well();
+    let dump = vfalls(&["md", "dump", file]).assert_success();
     assert!(fs::read_to_string(&source).unwrap().ends_with(&format!("\n\n{dump}")));
 
-    let check = vfalls(&["md", "check", file]).well();
+    let check = vfalls(&["md", "check", file]).assert_success();
     assert_eq!(
         check,
         "nodes     20\n\
@@ -33,13 +33,13 @@ fn build_dump_and_check() {
          ldg2               2    2  none    no          88\n"
     );
     // `md check` prints the same text for the source as for the binary description.
-    assert_eq!(vfalls(&["md", "check", &source]).well(), check);
+    assert_eq!(vfalls(&["md", "check", &source]).assert_success(), check);
 }
 
 #[test]
 fn check_of_other_descriptions() {
     assert_eq!(
-        vfalls(&["md", "check", &source("t1")]).well(),
+        vfalls(&["md", "check", &source("t1")]).assert_success(),
         "nodes     11\n\
          machine   describes no Victoria Falls machine\n\
          \n\
@@ -47,21 +47,21 @@ fn check_of_other_descriptions() {
          guest0            0    0  global+strand  no          0-3\n"
     );
     assert_eq!(
-        vfalls(&["md", "check", &source("guest")]).well(),
+        vfalls(&["md", "check", &source("guest")]).assert_success(),
         "nodes     5\n\
          platform  SUNW,T5440\n\
          %stick    1414000000 Hz\n\
          machine   describes no Victoria Falls machine\n\
          guests    describes none\n"
     );
-    let disabled = vfalls(&["md", "check", &source("batoka-4-disabled")]).well();
+    let disabled = vfalls(&["md", "check", &source("batoka-4-disabled")]).assert_success();
     assert!(disabled.contains("\nmissing   NODE1_MCU0\n"), "{disabled}");
 }
 
 #[test]
 fn check_as_json() {
     let check = |name| -> Value {
-        let output = vfalls(&["md", "check", "--json", &source(name)]).well();
+        let output = vfalls(&["md", "check", "--json", &source(name)]).assert_success();
         serde_json::from_str(&output).unwrap()
     };
     assert_eq!(
@@ -94,7 +94,7 @@ fn check_as_json() {
 
 #[test]
 fn bad_input() {
-    let place = Place::new("md-bad");
+    let place = TestDirectory::new("md-bad");
     place.file("garbage.md", [0xff; 40]);
     place.file("short.md", [0; 15]);
     place.file("text.toml", [0xff; 40]);
@@ -124,14 +124,14 @@ fn bad_input() {
         ("build good.toml -o /nowhere/x.md", "/nowhere/x.md: cannot be written"),
         ("chek", "chek"),
     ] {
-        place.run(&format!("md {arguments}")).badly_at_once(says);
+        place.run(&format!("md {arguments}")).assert_failure_without_output(says);
         assert!(!place.path().join("out.md").exists());
     }
 }
 
 #[test]
 fn stat_takes_machine_and_guests() {
-    let place = Place::new("md-stat");
+    let place = TestDirectory::new("md-stat");
     place.file("refs.txt", program(3_000));
     for (name, machine, nodes, guests, counters) in [
         ("maramba-2", "maramba", 2, "primary global+strand, ldg1 htstrand", 10),
@@ -160,7 +160,7 @@ fn stat_takes_machine_and_guests() {
 fn stat_refuses_unsuitable_descriptions() {
     let batoka = source("batoka-4");
     let (guest, t1) = (source("guest"), source("t1"));
-    let place = Place::new("md-stat-bad");
+    let place = TestDirectory::new("md-stat-bad");
     let nobody = place.file(
         "nobody.toml",
         "[root]\nfwd = [\"platform\", \"vf-nodes\"]\n[platform]\nname = \"SUNW,T5440\"\n\
@@ -180,6 +180,6 @@ fn stat_refuses_unsuitable_descriptions() {
         (&["--md", &t1], "t1.toml: describes no Victoria Falls machine"),
         (&["--md", &nobody], "nobody.toml: describes no guest"),
     ] {
-        vfalls(&[&["stat"], arguments].concat()).badly(says);
+        vfalls(&[&["stat"], arguments].concat()).assert_failure(says);
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, vfalls};
+use crate::program::{TestDirectory, vfalls};
 use crate::stat::json;
 
 /// Strand 64, which is on node 1, is the first to touch two pages. Strand 0, on node 0, then reads another line from each of these pages,
@@ -20,7 +20,7 @@ fn served(results: &Value) -> Vec<[u64; 2]> {
 
 #[test]
 fn pages_are_where_the_option_says() {
-    let place = Place::new("memory-pages");
+    let place = TestDirectory::new("memory-pages");
     // The second strand starts after the first strand has waited for its two lines.
     place.file("touches", TOUCHES);
     for (option, said, first, second) in [
@@ -47,35 +47,37 @@ fn pages_are_where_the_option_says() {
 /// A configuration file can place pages, like the option `--memory`. The option cannot be combined with a file that does so.
 #[test]
 fn pages_of_a_configuration() {
-    let place = Place::new("memory-file");
+    let place = TestDirectory::new("memory-file");
     place.file("touches", TOUCHES);
     place.file("pages.toml", "[memory]\npages = \"node:1\"\n");
     let results = json(&place, "touches --nodes 2 --config pages.toml");
     assert_eq!(results["configuration"]["memory"], json!({ "pages": "node:1" }));
     place
         .run("stat touches --config pages.toml --memory node:0")
-        .badly("pages.toml: has memory.pages, so --memory is not allowed");
-    place.run("boot --config pages.toml").badly("has memory.pages, which is not allowed here");
+        .assert_failure("pages.toml: has memory.pages, so --memory is not allowed");
+    place
+        .run("boot --config pages.toml")
+        .assert_failure("has memory.pages, which is not allowed here");
     // Bit 30 of the address is the node number.
     place.file("gigabyte.toml", "[machine]\nnodes = 2\ninterleave = 0x4000_0000\n");
     place.file("far", "0 r 0x3fff0000\n0 r 0x40000000\n0 r 0x7fff0200\n");
     let results = json(&place, "far --config gigabyte.toml");
     assert_eq!(served(&results), [[1, 2]]);
     assert_eq!(results["configuration"]["machine"]["interleave"], 1 << 30);
-    let text = place.run("stat far --config gigabyte.toml").well();
+    let text = place.run("stat far --config gigabyte.toml").assert_success();
     assert!(text.contains("; memory: hardware, 1 GB\n"), "{text}");
 }
 
 /// The output of each command that replays says how memory is placed on nodes.
 #[test]
 fn what_holds_is_said() {
-    let place = Place::new("memory-said");
+    let place = TestDirectory::new("memory-said");
     place.file("touches", TOUCHES);
     let hardware = "memory: 512 bytes on each node in turn, as the hardware interleaves";
     let touched = "memory: each page of 8 KB on the node that first touches it";
     for command in ["stat", "top", "c2c", "report", "annotate"] {
         let parts = ["--memory <WHERE>", "first-touch", "node:N", "interleave:SIZE"];
-        vfalls(&[command, "--help"]).says(&parts);
+        vfalls(&[command, "--help"]).assert_success_with(&parts);
         if command == "annotate" {
             continue;
         }
@@ -85,15 +87,17 @@ fn what_holds_is_said() {
             _ => [hardware, touched],
         };
         for (option, said) in [("", hardware), ("--memory first-touch", touched)] {
-            let text = place.run(&format!("{command} {file} {option}")).well();
+            let text = place.run(&format!("{command} {file} {option}")).assert_success();
             assert!(text.contains(said), "{command} {option}: {text}");
         }
     }
-    let text = place.run("c2c touches --memory interleave:4M").well();
+    let text = place.run("c2c touches --memory interleave:4M").assert_success();
     assert!(text.contains("# memory: pages of 4M on each node in turn\n"), "{text}");
-    place.run("c2c touches --memory node:3").says(&["# memory: all pages on node 3\n"]);
-    assert!(!place.run("stat --bundled --nodes 1").well().contains("memory: "));
-    place.run("stat touches --memory first-touch --html page.html").well();
+    place
+        .run("c2c touches --memory node:3")
+        .assert_success_with(&["# memory: all pages on node 3\n"]);
+    assert!(!place.run("stat --bundled --nodes 1").assert_success().contains("memory: "));
+    place.run("stat touches --memory first-touch --html page.html").assert_success();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
     assert!(page.contains("each page of 8 KB on the node that first touches it"));
 }
@@ -105,8 +109,9 @@ fn what_is_refused() {
         (["c2c", "--memory", "interleave:4K"], "expected a power of two from 8K to 256M"),
         (["top", "--memory", "local"], "expected hardware, first-touch, node:N or interleave:SIZE"),
     ] {
-        vfalls(&arguments).badly(message);
+        vfalls(&arguments).assert_failure(message);
     }
-    vfalls(&["stat", "--nodes", "2", "--memory", "node:2"]).badly("no memory on node 2");
-    vfalls(&["report", "--unit", "r10000", "--memory", "node:0"]).badly("is for --unit sparc");
+    vfalls(&["stat", "--nodes", "2", "--memory", "node:2"]).assert_failure("no memory on node 2");
+    vfalls(&["report", "--unit", "r10000", "--memory", "node:0"])
+        .assert_failure("is for --unit sparc");
 }

@@ -1,12 +1,12 @@
 use std::fs;
 
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// Checks the project's files. `tests/guests.rs` builds and boots the project.
 #[test]
 fn it_writes_a_project() {
-    let place = Place::new("new-image");
-    let said = place.run("new-image mine").well();
+    let place = TestDirectory::new("new-image");
+    let said = place.run("new-image mine").assert_success();
     assert_eq!(said, "mine/README.md says how to build and boot it\n");
     let read = |name: &str| fs::read_to_string(place.path().join("mine").join(name)).unwrap();
     for name in [".cargo/config.toml", "Cargo.lock", "guest.ld", "sparc64-unknown-none-sun4v.json"]
@@ -22,12 +22,12 @@ fn it_writes_a_project() {
 
 #[test]
 fn what_is_there_stays() {
-    let place = Place::new("new-image-there");
+    let place = TestDirectory::new("new-image-there");
     let file = place.file("file", "mine");
     fs::create_dir(place.path().join("empty")).unwrap();
-    place.run("new-image file").badly("file: already exists");
-    place.run("new-image empty").badly("empty: already exists");
-    place.run("new-image missing/mine").badly("missing/mine: cannot be written");
+    place.run("new-image file").assert_failure("file: already exists");
+    place.run("new-image empty").assert_failure("empty: already exists");
+    place.run("new-image missing/mine").assert_failure("missing/mine: cannot be written");
     assert_eq!(fs::read_to_string(file).unwrap(), "mine");
     assert_eq!(place.names("."), ["empty", "file"]);
     assert_eq!(place.names("empty"), [""; 0]);

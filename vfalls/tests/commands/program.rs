@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-pub(crate) use tests::program::{Ended, contains_all, end, start, wait};
+pub(crate) use tests::program::{ProgramOutput, contains_all, run_with_input, start, wait};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_vfalls");
 
@@ -12,23 +12,23 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     tests::program::command(PROGRAM, arguments)
 }
 
-pub(crate) fn vfalls(arguments: &[&str]) -> Ended {
+pub(crate) fn vfalls(arguments: &[&str]) -> ProgramOutput {
     with_input(arguments, "")
 }
 
-pub(crate) fn with_input(arguments: &[&str], input: impl AsRef<[u8]>) -> Ended {
-    end(command(arguments), input.as_ref())
+pub(crate) fn with_input(arguments: &[&str], input: impl AsRef<[u8]>) -> ProgramOutput {
+    run_with_input(command(arguments), input.as_ref())
 }
 
-pub(crate) struct Place(tests::program::Place);
+pub(crate) struct TestDirectory(tests::program::TestDirectory);
 
-impl Place {
+impl TestDirectory {
     pub(crate) fn new(name: &str) -> Self {
-        Self(tests::program::Place::below(env!("CARGO_TARGET_TMPDIR"), name))
+        Self(tests::program::TestDirectory::new_in(env!("CARGO_TARGET_TMPDIR"), name))
     }
 
     /// Runs the program in this directory with an empty input. `line` contains the arguments, separated by spaces.
-    pub(crate) fn run(&self, line: &str) -> Ended {
+    pub(crate) fn run(&self, line: &str) -> ProgramOutput {
         self.0.run(Command::new(PROGRAM), line)
     }
 
@@ -37,8 +37,8 @@ impl Place {
     }
 }
 
-impl Deref for Place {
-    type Target = tests::program::Place;
+impl Deref for TestDirectory {
+    type Target = tests::program::TestDirectory;
 
     fn deref(&self) -> &Self::Target {
         &self.0

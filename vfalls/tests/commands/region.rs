@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use simulator::recording::{Kind, Reference};
 
-use crate::program::{Place, contains_all};
+use crate::program::{TestDirectory, contains_all};
 use crate::record::{Compiler, HOST, Read, SPARC, printed};
 use crate::stat::json;
 
@@ -23,9 +23,9 @@ const BUILDS: [(Compiler, &[&str]); 5] = [
 ];
 
 /// Compiles a program with inlining, in a directory that contains the marker header.
-fn compile(name: &str, source: &str, (compiler, flags): (Compiler, &[&str])) -> Place {
-    let place = Place::new(name);
-    let header = place.run("record --marker-header").well();
+fn compile(name: &str, source: &str, (compiler, flags): (Compiler, &[&str])) -> TestDirectory {
+    let place = TestDirectory::new(name);
+    let header = place.run("record --marker-header").assert_success();
     place.file("vfalls-marker.h", &header);
     compiler.compile(&place, "program", source, &[&["-O2", "-I."], flags].concat());
     place
@@ -87,7 +87,7 @@ fn functions_and_markers_are_found_in_every_kind_of_program() {
         assert!((3000..=3012).contains(&data(&calls, "counted")), "{}", data(&calls, "counted"));
         place
             .run("stat refs --from marker:lap#8")
-            .badly("the program ends before marker:lap#8: it reaches this point 7 times");
+            .assert_failure("the program ends before marker:lap#8: it reaches this point 7 times");
     }
 }
 
@@ -115,7 +115,7 @@ fn other_views_are_of_the_region() {
 
 #[test]
 fn a_wrong_point_is_one_clear_line() {
-    let place = Place::new("region-wrong");
+    let place = TestDirectory::new("region-wrong");
     let instruction = "0 i 0x1000 4\n0 r 0x8000 8\n";
     place.file("text", instruction.repeat(10));
     for (options, message) in [
@@ -140,7 +140,7 @@ fn a_wrong_point_is_one_clear_line() {
             "main: the recording does not name the program's files, so its functions and markers are unknown: expected a number of instructions",
         ),
     ] {
-        place.run(&format!("stat {options}")).badly(message);
+        place.run(&format!("stat {options}")).assert_failure(message);
     }
     let run = json(&place, "text --from 4 --to 7 --warm-up 2");
     assert_eq!((part(&run, "skipped"), part(&run, "warmed")), ([4, 2], [4, 2]));
@@ -205,11 +205,11 @@ fn a_function_that_threads_execute_is_recorded_alone() {
 fn a_function_that_is_not_called_is_not_recorded() {
     let place = compile("region-only-never", LAPS, BUILDS[0]);
     let message = "./program never called wurk. In the program itself, there is no function 'wurk'; did you mean work?";
-    place.run("record -o refs --only wurk -- ./program").badly(message);
+    place.run("record -o refs --only wurk -- ./program").assert_failure(message);
     assert!(fs::metadata(place.path().join("refs")).is_err());
     let place = compile("region-only-unknown", LAPS, BUILDS[1]);
     let message = "there is no function 'wurk'; did you mean work?";
-    place.run("record -o refs --only wurk -- ./program").badly(message);
+    place.run("record -o refs --only wurk -- ./program").assert_failure(message);
     // The function belongs to a shared library.
     let place = compile("region-only-library", LAPS, BUILDS[0]);
     let ended = place.run("record --force -o refs --only printf -- ./program");

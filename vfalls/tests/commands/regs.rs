@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::program::vfalls;
 
 fn registers(arguments: &[&str]) -> Vec<Value> {
-    let stdout = vfalls(&[&["regs", "--format", "json"], arguments].concat()).well();
+    let stdout = vfalls(&[&["regs", "--format", "json"], arguments].concat()).assert_success();
     serde_json::from_str(&stdout).unwrap()
 }
 
@@ -68,17 +68,17 @@ fn a_machine_has_some_of_them() {
 
 #[test]
 fn csv_and_table_show_the_same() {
-    let csv = vfalls(&["regs", "--format", "csv"]).well();
+    let csv = vfalls(&["regs", "--format", "csv"]).assert_success();
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 91);
     assert_eq!(lines[0], "id,name,kind,local,global,write_mask,supported");
     assert_eq!(lines[3], "2,NODE0_MCU0_PCR,dram-pcr,0x8400000400,0xd000000400,0xff,true");
     assert!(lines[2].starts_with("1,L2_PERF_CONFIG,") && lines[2].ends_with(",,,0x3,true"));
 
-    let table = vfalls(&["regs"]).well();
+    let table = vfalls(&["regs"]).assert_success();
     assert_eq!(table.lines().count(), 91);
     assert!(table.lines().skip(1).all(|line| line.ends_with("yes")));
-    assert_eq!(vfalls(&["regs", "zam3_asu_pic1", "SPARC_PCR"]).well().lines().count(), 3);
+    assert_eq!(vfalls(&["regs", "zam3_asu_pic1", "SPARC_PCR"]).assert_success().lines().count(), 3);
 }
 
 #[test]
@@ -88,5 +88,5 @@ fn registers_by_name_or_number() {
         list.iter().map(|register| register["id"].clone()).collect()
     };
     assert_eq!(ids(&["62", "l2_perf_config", "0"]), [0, 1, 62]);
-    vfalls(&["regs", "90"]).badly("there is no register '90'");
+    vfalls(&["regs", "90"]).assert_failure("there is no register '90'");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use simulator::run::Run;
 
-use crate::program::{Place, vfalls};
+use crate::program::{TestDirectory, vfalls};
 
 /// References of threads on two nodes, which take turns writing to one cache line.
 const REFERENCES: &str =
@@ -14,7 +14,7 @@ const SCENARIO: &str = "[[step]]\nat = 2\ndo = \"transfer\"\nright = \"global\"\
 
 #[test]
 fn each_kind_is_read_back_as_it_was_written() {
-    let place = Place::new("runs");
+    let place = TestDirectory::new("runs");
     let refs = place.file("a.refs", REFERENCES);
     let scenario = place.file("scenario.toml", SCENARIO);
     for (number, (kind, command)) in [
@@ -33,7 +33,7 @@ fn each_kind_is_read_back_as_it_was_written() {
     .enumerate()
     {
         let file = place.at(&format!("{number}.json"));
-        vfalls(&[command, &["--json", &file]].concat()).well();
+        vfalls(&[command, &["--json", &file]].concat()).assert_success();
         let text = fs::read_to_string(file).unwrap();
         let head = format!("{{\n  \"version\": 1,\n  \"kind\": \"{kind}\",\n");
         assert!(text.starts_with(&head), "{command:?}: {text}");

@@ -4,7 +4,7 @@ use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use serde_json::Value;
 use simulator::replay::Selection;
 
-use crate::program::{Place, contains_all, vfalls, with_input};
+use crate::program::{TestDirectory, contains_all, vfalls, with_input};
 
 /// Returns a program that loads from many locations, stores to few locations, and fills some sets of the L2 caches. The program causes
 /// every kind of miss, transfers between caches, and write-backs. Every eighth line of the text modifies a location, which is a load and a
@@ -30,7 +30,7 @@ pub(crate) fn program(lines: u64) -> String {
 const DEALT: &str = "--place deal:0,8,64,72,128,136,192,200";
 
 /// Returns the JSON of `stat`, which must succeed.
-pub(crate) fn json(place: &Place, arguments: &str) -> Value {
+pub(crate) fn json(place: &TestDirectory, arguments: &str) -> Value {
     let ended = place.run(&format!("stat --json results.json --force {arguments}"));
     assert_eq!(ended.status, 0, "{arguments}: {}", ended.stderr);
     place.json("results.json")
@@ -47,7 +47,7 @@ pub(crate) fn measured(results: &Value) -> Vec<u64> {
 
 #[test]
 fn by_default_a_guest_measures_the_bundled_program() {
-    let place = Place::new("stat-default");
+    let place = TestDirectory::new("stat-default");
     let results = json(&place, "");
     assert_eq!(results["machine"], "batoka");
     assert_eq!(results["nodes"], 4);
@@ -80,10 +80,10 @@ fn by_default_a_guest_measures_the_bundled_program() {
 
 #[test]
 fn what_it_prints() {
-    let place = Place::new("stat-prints");
+    let place = TestDirectory::new("stat-prints");
     place.file("refs.txt", program(5_000));
     let stat = "stat refs.txt --place 200 --calls --interval 2000 -e dram:mem_reads,pic:Instr_cnt";
-    let output = place.run(stat).well();
+    let output = place.run(stat).assert_success();
     // Under a single header, there are three samples of 8 channels and a strand.
     for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
@@ -96,16 +96,16 @@ fn what_it_prints() {
         "Truth: all 9 counters show exactly what happened (5625 references in ",
     ];
     contains_all(&output, &parts);
-    assert_eq!(place.run(stat).well(), output, "the same input gives the same output");
+    assert_eq!(place.run(stat).assert_success(), output, "the same input gives the same output");
     place.file("one.txt", "0 w 1000\n");
-    let output = place.run("stat one.txt").well();
+    let output = place.run("stat one.txt").assert_success();
     assert!(output.contains("happened (1 reference in "), "{output}");
 }
 
 #[test]
 fn lists_all_events() {
-    let place = Place::new("stat-list");
-    let list = place.run("stat --list --json events.json").well();
+    let place = TestDirectory::new("stat-list");
+    let list = place.run("stat --list --json events.json").assert_success();
     for line in [
         "event                             modelled  what it counts",
         "dram:mem_writes                   yes       Writes.",
@@ -127,14 +127,14 @@ fn lists_all_events() {
     assert_eq!(events[1]["description"], "Writes.");
     assert_eq!(events[1]["absence"], Value::Null);
     assert_eq!(events[49]["absence"], "links are without fault");
-    let list = vfalls(&["stat", "--list", "--machine", "maramba"]).well();
+    let list = vfalls(&["stat", "--list", "--machine", "maramba"]).assert_success();
     assert!(list.contains("dram:mem_reads") && !list.contains("lpu:"));
-    vfalls(&["stat", "--list", "-e", "dram:mem_reads"]).badly("cannot be used with");
+    vfalls(&["stat", "--list", "-e", "dram:mem_reads"]).assert_failure("cannot be used with");
 }
 
 #[test]
 fn every_event_shows_what_happened() {
-    let place = Place::new("stat-events");
+    let place = TestDirectory::new("stat-events");
     place.file("refs.txt", program(30_000));
     let names: [(&str, Vec<&str>); 5] = [
         ("dram", DramEvent::ALL.iter().map(|it| it.name()).collect()),
@@ -171,7 +171,7 @@ fn every_event_shows_what_happened() {
 
 #[test]
 fn perf_config_selects_among_the_misses() {
-    let place = Place::new("stat-config");
+    let place = TestDirectory::new("stat-config");
     place.file("refs.txt", program(30_000));
     let misses = |config| -> u64 {
         let options = format!("-e pic:L2_dmiss_ld --perf-config {config} {DEALT}");
@@ -184,7 +184,7 @@ fn perf_config_selects_among_the_misses() {
 
 #[test]
 fn a_maramba_has_no_hubs() {
-    let place = Place::new("stat-maramba");
+    let place = TestDirectory::new("stat-maramba");
     place.file("refs.txt", program(2_000));
     for (nodes, expected) in [(1, 6), (2, 10)] {
         let results = json(&place, &format!("--machine maramba --nodes {nodes} refs.txt"));
@@ -204,7 +204,7 @@ fn a_maramba_has_no_hubs() {
 
 #[test]
 fn recordings_come_together() {
-    let place = Place::new("stat-recordings");
+    let place = TestDirectory::new("stat-recordings");
     place.file("refs.txt", program(3_000));
     let results = json(&place, "refs.txt refs.txt -e pic:Instr_cnt");
     assert_eq!(results["references"], 6_750);
@@ -217,7 +217,7 @@ fn recordings_come_together() {
 
 #[test]
 fn a_recording_from_standard_input() {
-    let place = Place::new("stat-stdin");
+    let place = TestDirectory::new("stat-stdin");
     let arguments = ["stat", "-", "--json", &place.at("results.json")];
     assert_eq!(with_input(&arguments, program(1_000)).status, 0);
     assert_eq!(place.json("results.json")["references"], 1_125);
@@ -225,7 +225,7 @@ fn a_recording_from_standard_input() {
 
 #[test]
 fn guests_from_a_file() {
-    let place = Place::new("stat-guests");
+    let place = TestDirectory::new("stat-guests");
     place.file("refs.txt", program(2_000));
     place.file(
         "guests.toml",
@@ -248,7 +248,7 @@ fn guests_from_a_file() {
 
 #[test]
 fn events_without_a_model_read_0_and_are_named() {
-    let place = Place::new("stat-note");
+    let place = TestDirectory::new("stat-note");
     place.file("refs.txt", program(1_000));
     let ended = place.run("stat refs.txt -e pic:ITLB_miss,lpu:cycles_CRC_errors");
     assert_eq!(ended.status, 0);

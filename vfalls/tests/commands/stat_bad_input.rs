@@ -1,9 +1,9 @@
-use crate::program::Place;
+use crate::program::TestDirectory;
 use crate::stat::program;
 
 #[test]
 fn one_line_each() {
-    let place = Place::new("stat-bad");
+    let place = TestDirectory::new("stat-bad");
     place.file("refs.txt", program(10));
     place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
     let guest = |name, strands, grant| {
@@ -58,7 +58,7 @@ fn one_line_each() {
         ("refs.txt --json /nowhere/results.json", "/nowhere/results.json"),
     ] {
         let json = if arguments.contains("--json") { "" } else { "--json results.json " };
-        place.run(&format!("stat {json}{arguments}")).badly(says);
+        place.run(&format!("stat {json}{arguments}")).assert_failure(says);
         let left = place.path().join("results.json").exists();
         assert!(!left, "{arguments} leaves a file");
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::program::{Place, squeezed, with_input};
+use crate::program::{TestDirectory, squeezed, with_input};
 use crate::stat::json;
 use crate::stat_states::{SLEEP, Step, acquire, recording, release, sleep, sleepers};
 
@@ -30,13 +30,13 @@ fn sleeps(cycles: u64) -> u64 {
 
 #[test]
 fn a_result_that_depends_on_the_order_says_so() {
-    let place = Place::new("stat-orders");
+    let place = TestDirectory::new("stat-orders");
     place.file("sensitive.refs", sensitive());
     let results = json(&place, "sensitive.refs");
     let checked: Vec<u64> = serde_json::from_value(results["orders"]["cycles"].clone()).unwrap();
     assert_eq!(checked.iter().map(|cycles| sleeps(*cycles)).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(results["orders"]["cycles"][0], results["cycles"]);
-    let output = place.run("stat sensitive.refs").well();
+    let output = place.run("stat sensitive.refs").assert_success();
     let sentence = format!(
         "A slightly different order of threads changes the result by 100%, from {} to {} cycles: --orders N gives the spread.",
         checked[0], checked[1]
@@ -51,7 +51,7 @@ fn a_result_that_depends_on_the_order_says_so() {
     let number = |name: &str| orders[name].as_u64().unwrap();
     let [least, median, most] = ["least", "median", "most"].map(number);
     assert_eq!([least, median, most].map(sleeps), [1, 2, 2]);
-    let output = place.run("stat sensitive.refs --orders 5").well();
+    let output = place.run("stat sensitive.refs --orders 5").assert_success();
     let text = output.lines().map(squeezed).collect::<Vec<_>>().join("\n");
     let table = format!(
         "
@@ -63,25 +63,27 @@ median {median} 0.0%
 most {most} 0.0%"
     );
     assert!(text.ends_with(&table), "{output}");
-    assert_eq!(place.run("stat sensitive.refs --orders 5").well(), output);
+    assert_eq!(place.run("stat sensitive.refs --orders 5").assert_success(), output);
 }
 
 #[test]
 fn a_result_that_does_not_depend_on_the_order_says_nothing() {
-    let place = Place::new("stat-no-orders");
+    let place = TestDirectory::new("stat-no-orders");
     place.file("sleepers.refs", sleepers());
-    let output = place.run("stat sleepers.refs").well();
+    let output = place.run("stat sleepers.refs").assert_success();
     assert!(!output.contains("different order"), "{output}");
     let results = json(&place, "sleepers.refs");
     assert_eq!(results["orders"]["cycles"].as_array().unwrap().len(), 2);
     // With one thread, there is no order to change.
     place.file("one.refs", recording(&[vec![Step::Instruction]]));
     assert_eq!(json(&place, "one.refs")["orders"], json!(null));
-    place.run("stat one.refs --orders 2").badly("found 1 thread, expected several for --orders");
+    place
+        .run("stat one.refs --orders 2")
+        .assert_failure("found 1 thread, expected several for --orders");
     // A recording from standard input cannot be replayed a second time.
-    let piped = with_input(&["stat", "-"], sleepers()).well();
+    let piped = with_input(&["stat", "-"], sleepers()).assert_success();
     let sentence = "\nIt was not checked whether a slightly different order of threads changes the result: standard input\ncan be read only once.\n";
     assert!(piped.ends_with(sentence), "{piped}");
     with_input(&["stat", "-", "--orders", "2"], sleepers())
-        .badly("standard input can be read only once, expected a file for --orders");
+        .assert_failure("standard input can be read only once, expected a file for --orders");
 }

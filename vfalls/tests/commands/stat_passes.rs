@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::program::{Place, contains_all, squeezed, vfalls, with_input};
+use crate::program::{TestDirectory, contains_all, squeezed, vfalls, with_input};
 use crate::stat::{json, program};
 
 /// Five channel events and three strand events, which together need three passes.
@@ -32,7 +32,7 @@ fn counts(results: &Value) -> BTreeMap<String, [u64; 2]> {
 
 #[test]
 fn passes_count_what_single_replays_count() {
-    let place = Place::new("stat-passes");
+    let place = TestDirectory::new("stat-passes");
     place.file("refs.txt", program(20_000));
     let options = "refs.txt refs.txt --perf-config remote";
     let all = json(&place, &format!("{options} -e {}", EVENTS.join(",")));
@@ -52,7 +52,7 @@ fn passes_count_what_single_replays_count() {
     let active = |event: &str| counted.iter().any(|(name, [n, _])| name.ends_with(event) && *n > 0);
     assert!(["mem_reads", "rd_queue_latency", "DC_miss"].iter().all(|event| active(event)));
 
-    let output = place.run(&format!("stat {options} -e {}", EVENTS.join(","))).well();
+    let output = place.run(&format!("stat {options} -e {}", EVENTS.join(","))).assert_success();
     let said = "The 8 events were counted in 3 passes, because a unit counts two at a time.";
     contains_all(&squeezed(&output), &["Truth: all 46 counters show exactly what happened", said]);
     // Events of the same class are listed together.
@@ -64,17 +64,21 @@ fn passes_count_what_single_replays_count() {
         classes.filter(|class| ["dram", "pic"].contains(class)).collect::<Vec<_>>(),
         [&["dram"; 5][..], &["pic"; 3]].concat()
     );
-    assert_eq!(place.run(&format!("stat {options} -e {}", EVENTS.join(","))).well(), output);
+    assert_eq!(
+        place.run(&format!("stat {options} -e {}", EVENTS.join(","))).assert_success(),
+        output
+    );
     // Two events of one class need one pass, and an event that is named twice is counted once.
-    let one = place.run("stat refs.txt -e pic:Instr_cnt,pic:DC_miss,pic:PAPI_tot_ins").well();
+    let one =
+        place.run("stat refs.txt -e pic:Instr_cnt,pic:DC_miss,pic:PAPI_tot_ins").assert_success();
     assert!(!one.contains("passes"), "{one}");
 }
 
 #[test]
 fn all_events_of_a_class_are_counted() {
-    let place = Place::new("stat-passes-all");
+    let place = TestDirectory::new("stat-passes-all");
     place.file("refs.txt", program(2_000));
-    let list = vfalls(&["stat", "--list"]).well();
+    let list = vfalls(&["stat", "--list"]).assert_success();
     let events: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
     let events: Vec<&str> = events.into_iter().filter(|event| event.contains("pic:")).collect();
     assert_eq!(events.len(), 39);
@@ -92,23 +96,23 @@ fn all_events_of_a_class_are_counted() {
 
 #[test]
 fn a_stream_is_read_once_and_replayed_in_each_pass() {
-    let place = Place::new("stat-passes-stream");
+    let place = TestDirectory::new("stat-passes-stream");
     place.file("refs.txt", program(3_000));
     let events = "dram:mem_reads,dram:mem_writes,dram:wb_buf_hits";
-    let file = place.run(&format!("stat refs.txt -e {events}")).well();
-    let piped = with_input(&["stat", "-", "-e", events], program(3_000)).well();
+    let file = place.run(&format!("stat refs.txt -e {events}")).assert_success();
+    let piped = with_input(&["stat", "-", "-e", events], program(3_000)).assert_success();
     assert_eq!(piped, file.replace("recording: refs.txt", "recording: standard input"));
     with_input(&["stat", "-", "-e", events], "I  04001090,3\n L zzz,8\n")
-        .badly("standard input:2: found");
+        .assert_failure("standard input:2: found");
 }
 
 #[test]
 fn samples_of_passes_are_merged_by_references() {
-    let place = Place::new("stat-passes-interval");
+    let place = TestDirectory::new("stat-passes-interval");
     place.file("refs.txt", program(5_000));
     let sampled = |events: &str| {
         let stat = format!("stat refs.txt --place 200 --interval 2000 -e {events}");
-        let output = place.run(&stat).well();
+        let output = place.run(&stat).assert_success();
         let rows = output.lines().take_while(|line| !line.starts_with("event "));
         rows.map(squeezed)
             .filter(|row| row.contains("NODE3_MCU1") || row.contains("%pic"))
@@ -128,7 +132,7 @@ fn samples_of_passes_are_merged_by_references() {
 
 #[test]
 fn details_over_time_have_all_counters() {
-    let place = Place::new("stat-passes-details");
+    let place = TestDirectory::new("stat-passes-details");
     place.file("refs.txt", program(30_000));
     let results = json(&place, &format!("refs.txt --details -e {}", EVENTS.join(",")));
     let series = results["details"]["series"]["counters"].as_array().unwrap();
@@ -147,20 +151,20 @@ fn details_over_time_have_all_counters() {
 
 #[test]
 fn one_pass_is_enough_elsewhere() {
-    let place = Place::new("stat-passes-top");
+    let place = TestDirectory::new("stat-passes-top");
     place.file("refs.txt", program(100));
     place.file("scenario.toml", "[[step]]\nat = 1\ndo = \"reset\"\nguest = \"other\"\n");
     let events = "-e dram:mem_reads,dram:mem_writes,dram:wb_buf_hits";
     let says = "'dram:wb_buf_hits' is a third dram event: a unit has two counters, and only stat without --scenario \
                 counts more events";
     for command in ["top refs.txt", "stat refs.txt --scenario scenario.toml"] {
-        place.run(&format!("{command} {events}")).badly(says);
+        place.run(&format!("{command} {events}")).assert_failure(says);
     }
 }
 
 #[test]
 fn a_maramba_counts_without_hubs() {
-    let place = Place::new("stat-passes-maramba");
+    let place = TestDirectory::new("stat-passes-maramba");
     place.file("refs.txt", program(100));
     let events = "lpu:cycles_READ_or_INV,lpu:cycles_c2c_portX,lpu:clock_cycles,dram:mem_reads";
     let ended = place.run(&format!("stat refs.txt --machine maramba -e {events}"));

@@ -4,18 +4,18 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::interrupts::{ended, send, wait_for};
-use crate::program::{Place, command, end};
+use crate::program::{TestDirectory, command, run_with_input};
 
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_program_runs_and_is_replayed() {
-    let place = Place::new("stat-program");
+    let place = TestDirectory::new("stat-program");
     let temporary = place.path().join("tmp");
     fs::create_dir(&temporary).unwrap();
     let arguments = ["stat", "--json", "results.json", "--", "sh", "-c"];
     let mut stat = command(&[&arguments[..], &["read line; echo \"$line\"; exit 3"]].concat());
     stat.env("TMPDIR", &temporary).current_dir(place.path());
-    let ended = end(stat, b"hello\n");
+    let ended = run_with_input(stat, b"hello\n");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     // The program's own output comes first.
     assert!(ended.stdout.starts_with("hello\nrecording: vfalls.refs (sh -c "), "{}", ended.stdout);
@@ -32,7 +32,7 @@ fn a_program_runs_and_is_replayed() {
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_long_command_is_cut() {
-    let place = Place::new("stat-long-command");
+    let place = TestDirectory::new("stat-long-command");
     let ended = place.run(&format!("stat -- true{}", " argument".repeat(1000)));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let line = ended.stdout.lines().next().unwrap();
@@ -45,7 +45,7 @@ fn a_long_command_is_cut() {
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn an_interrupt_ends_the_program_and_leaves_nothing() {
-    let place = Place::new("stat-program-interrupted");
+    let place = TestDirectory::new("stat-program-interrupted");
     let stat = command(&["stat", "--", "sleep", "1000"])
         .current_dir(place.path())
         .stdout(Stdio::null())

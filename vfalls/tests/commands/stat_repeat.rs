@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{Place, contains_all};
+use crate::program::{TestDirectory, contains_all};
 use crate::record::HOST;
 use crate::stat::json;
 
@@ -37,7 +37,7 @@ const MILLISECOND: u64 = 1_165_379;
 #[test]
 #[ignore = "needs qemu-user"]
 fn recordings_of_one_program_take_the_same_time() {
-    let place = Place::new("stat-repeat");
+    let place = TestDirectory::new("stat-repeat");
     HOST.compile(&place, "sleepers", SLEEPERS, &[]);
     let ended = place.run("stat --repeat 3 --json repeats.json -- ./sleepers");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -77,7 +77,7 @@ fn recordings_of_one_program_take_the_same_time() {
 
 #[test]
 fn a_recording_is_not_repeated() {
-    let place = Place::new("stat-no-repeat");
+    let place = TestDirectory::new("stat-no-repeat");
     place.file("refs", "0 r 0x1000\n");
-    place.run("stat --repeat 2 refs").badly("expected a program");
+    place.run("stat --repeat 2 refs").assert_failure("expected a program");
 }

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use crate::program::{Place, contains_all};
+use crate::program::{TestDirectory, contains_all};
 use crate::stat::program;
 
 const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
@@ -13,11 +13,11 @@ fn step(at: u64, action: &str, keys: &str) -> String {
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{keys}\n")
 }
 
-fn play(place: &Place, steps: &str) -> (Value, String) {
+fn play(place: &TestDirectory, steps: &str) -> (Value, String) {
     place.file("refs.txt", program(12_000));
     place.file("scenario.toml", format!("{GUESTS}{steps}"));
     let stat = "stat --nodes 2 refs.txt --scenario scenario.toml --json results.json";
-    let output = place.run(stat).well();
+    let output = place.run(stat).assert_success();
     (place.json("results.json"), output)
 }
 
@@ -34,7 +34,7 @@ fn units_of(phase: &Value, guest: usize) -> usize {
 
 #[test]
 fn global_moves_in_the_middle_of_the_run() {
-    let place = Place::new("scenario-transfer");
+    let place = TestDirectory::new("scenario-transfer");
     let steps = step(5_000, "transfer", "right = \"global\"\nfrom = \"old\"\nto = \"new\"");
     let (results, output) = play(&place, &steps);
     assert_eq!(results["truth_matches"], true);
@@ -85,7 +85,7 @@ fn global_moves_in_the_middle_of_the_run() {
 
 #[test]
 fn rights_come_and_go_one_by_one() {
-    let place = Place::new("scenario-rights");
+    let place = TestDirectory::new("scenario-rights");
     let steps = [
         step(0, "grant", "right = \"strand\"\nguest = \"new\""),
         step(1_000, "grant", "right = \"htstrand\"\nguest = \"new\""),
@@ -122,7 +122,7 @@ fn rights_come_and_go_one_by_one() {
 
 #[test]
 fn devices_break_and_strands_die() {
-    let place = Place::new("scenario-faults");
+    let place = TestDirectory::new("scenario-faults");
     let steps = [
         step(2_000, "fault", "unit = \"ZAM3\""),
         step(3_000, "fault", "unit = \"NODE1_MCU0\""),
@@ -157,8 +157,9 @@ fn devices_break_and_strands_die() {
 
 #[test]
 fn the_bundled_scenario() {
-    let place = Place::new("scenario-bundled");
-    let output = place.run(&format!("stat --scenario {BUNDLED} --json results.json")).well();
+    let place = TestDirectory::new("scenario-bundled");
+    let output =
+        place.run(&format!("stat --scenario {BUNDLED} --json results.json")).assert_success();
     assert!(output.contains("second can read 90 registers, all of them 0"));
     let results = place.json("results.json");
     assert_eq!(results["truth_matches"], true);
@@ -168,7 +169,7 @@ fn the_bundled_scenario() {
 
 #[test]
 fn what_is_no_scenario() {
-    let place = Place::new("scenario-bad");
+    let place = TestDirectory::new("scenario-bad");
     place.file("refs.txt", program(100));
     place.file("guests.toml", GUESTS);
     let transfer = |right: &str, from: &str, to: &str| {
@@ -213,19 +214,19 @@ fn what_is_no_scenario() {
     ] {
         place.file("scenario.toml", format!("{GUESTS}{steps}"));
         let stat = "stat --nodes 2 refs.txt --scenario scenario.toml";
-        place.run(stat).badly(&format!("error: scenario.toml:{says}"));
+        place.run(stat).assert_failure(&format!("error: scenario.toml:{says}"));
         if says.starts_with("14: there is no guest") {
             place
                 .run(&format!("{stat} --guests guests.toml"))
-                .badly("the scenario has guests of its own, so --guests is not allowed");
+                .assert_failure("the scenario has guests of its own, so --guests is not allowed");
         }
     }
-    place.run("stat --scenario /nowhere/scenario.toml").badly("/nowhere/scenario.toml");
+    place.run("stat --scenario /nowhere/scenario.toml").assert_failure("/nowhere/scenario.toml");
 }
 
 #[test]
 fn a_step_that_is_not_reached_is_named() {
-    let place = Place::new("scenario-late");
+    let place = TestDirectory::new("scenario-late");
     place.file("refs.txt", program(1_000));
     place.file("scenario.toml", step(5_000, "reset", "guest = \"measuring\""));
     let ended = place.run("stat refs.txt --scenario scenario.toml");

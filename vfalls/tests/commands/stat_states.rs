@@ -9,7 +9,7 @@ use refs::{
 };
 use serde_json::{Value, json};
 
-use crate::program::{Place, contains_all, squeezed};
+use crate::program::{TestDirectory, contains_all, squeezed};
 use crate::stat::json;
 
 /// The number of cycles in a sleep of 10 ms. The machine executes 1,165,379,275 cycles per second.
@@ -79,7 +79,7 @@ fn states(results: &Value, thread: usize, state: &str) -> u64 {
 
 #[test]
 fn a_thread_waits_while_another_sleeps_with_the_lock() {
-    let place = Place::new("stat-sleepers");
+    let place = TestDirectory::new("stat-sleepers");
     place.file("sleepers.refs", sleepers());
     let results = json(&place, "sleepers.refs");
     let run = results["cycles"].as_u64().unwrap();
@@ -104,7 +104,7 @@ fn a_thread_waits_while_another_sleeps_with_the_lock() {
     });
     assert_eq!(waits["locks"], json!([lock]));
 
-    let output = place.run("stat sleepers.refs").well();
+    let output = place.run("stat sleepers.refs").assert_success();
     let lines: Vec<String> = output.lines().map(squeezed).collect();
     let text = lines.join("\n");
     let tables = format!(
@@ -134,7 +134,7 @@ lock taken waits cycles waited taken at
     assert_eq!(ends[1..], [ends[1]; 3], "{output}");
 
     // A node with several threads has its own row, unless all threads are on it.
-    let both = place.run("stat sleepers.refs sleepers.refs --place 0,1,64,128").well();
+    let both = place.run("stat sleepers.refs sleepers.refs --place 0,1,64,128").assert_success();
     let named: Vec<_> = both.lines().filter(|line| line.starts_with("node ")).collect();
     assert_eq!(named.len(), 1, "{both}");
     assert!(squeezed(named[0]).starts_with("node 0 <0.1 25.0 50.0 25.0"), "{both}");
@@ -146,7 +146,7 @@ lock taken waits cycles waited taken at
 /// the lock.
 #[test]
 fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
-    let place = Place::new("stat-section");
+    let place = TestDirectory::new("stat-section");
     let first = vec![acquire(0x9000, 0x2000), sleep(), release(0x9000, 1), Step::Instruction];
     let section = Step::Order(Order::Wait(Cause::Section, 1));
     let second = vec![section, acquire(0x9000, 0x2000), release(0x9000, 2), Step::Instruction];
@@ -161,7 +161,7 @@ fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
 /// The details say which state each thread was in over time, and the page draws these states.
 #[test]
 fn a_page_draws_who_runs_and_who_waits() {
-    let place = Place::new("stat-time-line");
+    let place = TestDirectory::new("stat-time-line");
     place.file("sleepers.refs", sleepers());
     let results = json(&place, "sleepers.refs --details --html page.html");
     let run = results["cycles"].as_u64().unwrap();
@@ -197,17 +197,17 @@ fn a_page_draws_who_runs_and_who_waits() {
         "<td class=\"w\">0x9000</td><td>2</td><td>1</td>",
     ];
     contains_all(&page, &drawn);
-    assert_eq!(place.run("page results.json").well(), page);
+    assert_eq!(place.run("page results.json").assert_success(), page);
     // Without details, the page has no time line.
     let page = place.run("stat sleepers.refs --json short.json");
     assert_eq!(page.status, 0);
-    let page = place.run("page short.json").well();
+    let page = place.run("page short.json").assert_success();
     assert!(page.contains("<figure id=\"states\"") && !page.contains("time-line"), "{page}");
 }
 
 #[test]
 fn what_the_recording_decided_is_said() {
-    let place = Place::new("stat-decided");
+    let place = TestDirectory::new("stat-decided");
     let wake = Step::Order(Order::Wait(Cause::Wake, 9));
     let first = vec![
         Step::Instruction,
@@ -228,7 +228,7 @@ fn what_the_recording_decided_is_said() {
         Step::Instruction,
     ];
     place.file("decided.refs", recording(&[first, second]));
-    let output = place.run("stat decided.refs").well();
+    let output = place.run("stat decided.refs").assert_success();
     let parts = [
         "The order of the lock at 0x2000 decides which thread does which work: the recording host decided it.\n",
         "1 wait is as recorded: the lock is not known (in 0x1000).\n",
@@ -253,7 +253,7 @@ fn what_the_recording_decided_is_said() {
 /// cuts one of them short.
 #[test]
 fn threads_that_wait_for_each_other_go_on() {
-    let place = Place::new("stat-circle");
+    let place = TestDirectory::new("stat-circle");
     let thread = |own: u64, other: u64, signal: u64| {
         vec![
             acquire(own, 0x2000),

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, contains_all, squeezed};
+use crate::program::{TestDirectory, contains_all, squeezed};
 use crate::stat::{json, measured, program};
 
 /// The references of two threads. MOESI and memory interleaving determine which requests the references cause. Every 512 bytes of memory
@@ -35,7 +35,7 @@ fn requests(l2: u64, local: u64, remote: u64, c2c: u64) -> Value {
 
 #[test]
 fn threads_are_served_where_theory_says() {
-    let place = Place::new("stat-served");
+    let place = TestDirectory::new("stat-served");
     place.file("sharing", SHARING);
     let results = json(&place, "sharing");
     assert_eq!(results["placement"], "as the recording says");
@@ -59,9 +59,9 @@ fn threads_are_served_where_theory_says() {
 
 #[test]
 fn a_summary_is_a_screen() {
-    let place = Place::new("stat-screen");
+    let place = TestDirectory::new("stat-screen");
     place.file("sharing", SHARING);
-    let output = place.run("stat sharing").well();
+    let output = place.run("stat sharing").assert_success();
     let parts = [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
@@ -73,7 +73,7 @@ fn a_summary_is_a_screen() {
     ];
     contains_all(&output, &parts);
     assert!(!output.contains("Hypercalls"), "{output}");
-    let calls = place.run("stat sharing --calls").well();
+    let calls = place.run("stat sharing --calls").assert_success();
     assert!(calls.contains("Hypercalls by guest and status:"), "{calls}");
 
     // Each of the 40 threads executes one instruction more than its number.
@@ -84,7 +84,7 @@ fn a_summary_is_a_screen() {
         }
     }
     place.file("forty", text);
-    let output = place.run("stat forty").well();
+    let output = place.run("stat forty").assert_success();
     // The event table and the thread table fill a screen. The same threads' states follow.
     let lines: Vec<&str> = output.lines().collect();
     let truth = lines.iter().position(|line| line.starts_with("Truth: "));
@@ -105,7 +105,7 @@ fn a_summary_is_a_screen() {
 
     // All threads, or as many as the option names, have rows in both tables.
     let rows = |option: &str| {
-        let output = place.run(&format!("stat forty {option}")).well();
+        let output = place.run(&format!("stat forty {option}")).assert_success();
         let rows: Vec<_> = output.lines().map(squeezed).collect();
         let count = |row: &dyn Fn(usize) -> String| {
             (0..40).filter(|&thread| rows.iter().any(|one| one.starts_with(&row(thread)))).count()
@@ -118,13 +118,13 @@ fn a_summary_is_a_screen() {
     assert_eq!(rows("--threads 40"), [40, 40, 0]);
     assert_eq!(rows("--threads 39"), [39, 39, 2]);
     assert_eq!(rows("--threads 0"), [0, 0, 2]);
-    place.run("stat forty --threads some").badly("expected a number of threads, or all");
+    place.run("stat forty --threads some").assert_failure("expected a number of threads, or all");
 }
 
 /// `deal` splits one thread's references among several strands, so the strands do not have threads of their own.
 #[test]
 fn dealing_is_called_artificial() {
-    let place = Place::new("stat-deal");
+    let place = TestDirectory::new("stat-deal");
     place.file("refs.txt", program(3_000));
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
@@ -133,16 +133,16 @@ fn dealing_is_called_artificial() {
     // 114 * 9 references, of which 114 * 4 = 456 are fetches. The first strand also executes the fourth quantum, which has the other 132 of
     // the 1500 fetches.
     assert_eq!(measured(&results), [588, 456, 456]);
-    let output = place.run(&format!("stat {arguments}")).well();
+    let output = place.run(&format!("stat {arguments}")).assert_success();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");
     place
         .run("stat refs.txt refs.txt --place deal:0-7")
-        .badly("deal deals the references of one thread, found 2 threads");
+        .assert_failure("deal deals the references of one thread, found 2 threads");
 }
 
 #[test]
 fn what_a_recording_lacks_is_said() {
-    let place = Place::new("stat-cut");
+    let place = TestDirectory::new("stat-cut");
     let recording =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/inputs/corpus/recording_input/native-cut");
     fs::copy(recording, place.path().join("cut.refs")).unwrap();

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::program::{Ended, Place, command, start, wait, with_input};
+use crate::program::{ProgramOutput, TestDirectory, command, start, wait, with_input};
 
 #[test]
 fn a_hundred_thousand_calls() {
@@ -19,15 +19,15 @@ fn a_hundred_thousand_calls() {
         writeln!(answers, "0x0 {value:#x} 0x0 0x0 0x0 0x107\n0x0 {value:#x} 0x0 0x0 0x0 0x106")
             .unwrap();
     }
-    let place = Place::new("long");
+    let place = TestDirectory::new("long");
     let file = place.file("calls", &calls);
-    assert!(with_input(&["call", &file], "").well() == answers);
-    assert!(with_input(&["call"], &calls).well() == answers);
+    assert!(with_input(&["call", &file], "").assert_success() == answers);
+    assert!(with_input(&["call"], &calls).assert_success() == answers);
 
     // The tool finds an error at the end of a file before it makes the first call.
     let file = place.file("mistake", calls + "0 fast\n");
     let says = format!("{file}:100002: found '0 fast', expected STRAND fast|core FUNCTION");
-    with_input(&["call", &file], "").badly_at_once(&says);
+    with_input(&["call", &file], "").assert_failure_without_output(&says);
 }
 
 #[test]
@@ -61,12 +61,12 @@ fn calls_are_answered_one_by_one() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    unread(&["call"], &"0 core 3 0\n".repeat(10_000)).well();
+    unread(&["call"], &"0 core 3 0\n".repeat(10_000)).assert_success();
 }
 
 /// Runs the program with a closed pipe as its standard output. The pipe is closed before the program starts, so the program can write
 /// nothing to it.
-fn unread(arguments: &[&str], input: &str) -> Ended {
+fn unread(arguments: &[&str], input: &str) -> ProgramOutput {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     let mut command = command(arguments);
@@ -80,15 +80,15 @@ fn unread(arguments: &[&str], input: &str) -> Ended {
 #[test]
 fn a_list_that_nobody_reads_is_no_error() {
     for format in ["table", "csv", "json"] {
-        unread(&["regs", "--format", format], "").well();
+        unread(&["regs", "--format", format], "").assert_success();
     }
 }
 
 /// The standard output is a closed pipe, so the program does not write the file either.
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
-    let place = Place::new("closed-pipe");
+    let place = TestDirectory::new("closed-pipe");
     let ended = unread(&["events", "--layouts", "--json", &place.at("layouts.json")], "");
-    ended.badly("error: Broken pipe (os error 32); nothing was written\n");
+    ended.assert_failure("error: Broken pipe (os error 32); nothing was written\n");
     assert_eq!(place.names("."), [""; 0]);
 }

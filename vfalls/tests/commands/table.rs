@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, squeezed};
+use crate::program::{TestDirectory, squeezed};
 
 /// Returns a run with 60 memory reads.
 fn replay() -> Value {
@@ -29,8 +29,8 @@ fn run(l2: u64, placement: &str, cycles: u64, reads: u64) -> String {
 
 /// Writes three runs. The second has another placement and a smaller cache than the first. The third differs from the first only in its
 /// placement.
-fn three(name: &str) -> Place {
-    let place = Place::new(name);
+fn three(name: &str) -> TestDirectory {
+    let place = TestDirectory::new(name);
     place.file("a.json", run(4_194_304, "spread", 1_000_000, 60));
     place.file("b.json", run(1_048_576, "pack", 800_000, 75));
     place.file("c.json", run(4_194_304, "pack", 1_250_000, 60));
@@ -50,7 +50,7 @@ a     4194304  spread     1000000    0.0              60    0.0
 b     1048576  pack        800000  -20.0              75  +25.0
 c     4194304  pack       1250000  +25.0              60    0.0
 ";
-    assert_eq!(place.run("table a.json b.json c.json").well(), expected);
+    assert_eq!(place.run("table a.json b.json c.json").assert_success(), expected);
 }
 
 #[test]
@@ -63,8 +63,9 @@ a.json,4194304,spread,1000000,0.0,7,0.0,60,0.0
 b.json,1048576,pack,800000,-20.0,7,0.0,75,+25.0
 c.json,4194304,pack,1250000,+25.0,7,0.0,60,0.0
 ";
-    assert_eq!(place.run(&format!("{line} --csv -")).well(), csv);
-    let text = place.run(&format!("{line} --csv t.csv --json t.json --html t.html")).well();
+    assert_eq!(place.run(&format!("{line} --csv -")).assert_success(), csv);
+    let text =
+        place.run(&format!("{line} --csv t.csv --json t.json --html t.html")).assert_success();
     assert!(text.starts_with("3 runs; "), "{text}");
     assert_eq!(fs::read_to_string(place.at("t.csv")).unwrap(), csv);
     let row = |run: &str, l2: u64, placement: &str, figures: [u64; 2], changes: [f64; 2]| {
@@ -90,7 +91,9 @@ c.json,4194304,pack,1250000,+25.0,7,0.0,60,0.0
     for cell in ["1048576", "pack", "800000", "-20.0", "75", "+25.0"] {
         assert!(page.contains(&format!(">{cell}</td>")), "{cell}: {page}");
     }
-    place.run("table a.json --json t.json").badly("t.json: already exists; --force replaces it");
+    place
+        .run("table a.json --json t.json")
+        .assert_failure("t.json: already exists; --force replaces it");
     assert_eq!(place.json("t.json"), expected);
 }
 
@@ -98,7 +101,8 @@ c.json,4194304,pack,1250000,+25.0,7,0.0,60,0.0
 fn rows_are_sorted_and_changes_have_a_base() {
     let place = three("table-sort");
     let rows = |options: &str| {
-        let text = place.run(&format!("table a.json b.json c.json -e cycles {options}")).well();
+        let text =
+            place.run(&format!("table a.json b.json c.json -e cycles {options}")).assert_success();
         let rows = text.lines().skip_while(|line| !line.starts_with("run "));
         rows.skip(1).map(squeezed).collect::<Vec<_>>().join("\n")
     };
@@ -123,17 +127,17 @@ fn rows_are_sorted_and_changes_have_a_base() {
         "a 4194304 spread 1000000 -20.0\nb 1048576 pack 800000 -36.0\nc 4194304 pack 1250000 0.0"
     );
     let all = "table a.json b.json c.json";
-    place.run(&format!("{all} --base d.json")).badly("d.json: is not one of the runs");
+    place.run(&format!("{all} --base d.json")).assert_failure("d.json: is not one of the runs");
     place
         .run(&format!("{all} --sort cyles"))
-        .badly("there is no column 'cyles'; did you mean cycles?");
-    place.run(&format!("{all} -e dram:mem_raeds")).badly("did you mean dram:mem_reads?");
+        .assert_failure("there is no column 'cyles'; did you mean cycles?");
+    place.run(&format!("{all} -e dram:mem_raeds")).assert_failure("did you mean dram:mem_reads?");
 }
 
 /// The runs' files are in different directories, but have the same name. The table omits the parts of the paths that all runs share.
 #[test]
 fn a_number_that_a_run_lacks_is_missing() {
-    let place = Place::new("table-lacks");
+    let place = TestDirectory::new("table-lacks");
     let mut without = replay();
     without["counters"] = json!([]);
     place.file("runs/one/a.json", replay().to_string());
@@ -144,7 +148,7 @@ fn a_number_that_a_run_lacks_is_missing() {
         rows.iter().map(|row| squeezed(row)).collect::<Vec<_>>(),
         ["run dram:mem_reads %", "one/a 60 0.0", "other/a - -"]
     );
-    let alone = place.run("table runs/one/a.json").well();
+    let alone = place.run("table runs/one/a.json").assert_success();
     assert!(alone.starts_with("1 run\nits settings: guests measuring (global); "), "{alone}");
     assert!(alone.contains("\nrun   cycles "), "{alone}");
 }
@@ -186,18 +190,18 @@ fn what_is_no_run_or_comes_twice_is_named() {
         ("a.json b.json link.json", "link.json: is the same file as a.json"),
     ] {
         let ended = place.run(&format!("table {files} --json t.json --csv t.csv --html t.html"));
-        ended.badly_at_once(says);
+        ended.assert_failure_without_output(says);
     }
     // An output appears complete or not at all.
     let files = ["a.json", "b.json", "c.json", "half.json", "link.json", "other.json"];
     assert_eq!(place.names("."), files);
-    place.run("table").badly("<RUN.json>...");
+    place.run("table").assert_failure("<RUN.json>...");
 }
 
 /// Each setting that the user chose has a column, for every kind of run.
 #[test]
 fn settings_of_real_runs_are_columns() {
-    let place = Place::new("table-real");
+    let place = TestDirectory::new("table-real");
     place.file("one.txt", "0 i 0x4000 4\n0 w 0x1000 8\n64 r 0x1008 8\n");
     place.file("two.txt", "0 i 0x4000 4\n0 r 0x1000 8\n");
     place.file("small.toml", "[l2]\nbytes = 0x10_0000\n[timing]\nmemory = 200\n");
@@ -222,7 +226,7 @@ fn settings_of_real_runs_are_columns() {
         assert_eq!(ended.status, 0, "{options}: {}", ended.stderr);
         files += &format!(" {number}.json");
     }
-    place.run(&format!("table{files} --json t.json")).well();
+    place.run(&format!("table{files} --json t.json")).assert_success();
     let table = place.json("t.json");
     let setting = |run: usize, name: &str| table["runs"][run]["settings"][name].clone();
     for (run, name, before, value) in [
@@ -247,7 +251,7 @@ fn settings_of_real_runs_are_columns() {
 /// Runs are read one after another. Only the parts that the table shows stay in memory.
 #[test]
 fn ten_thousand_runs_need_little_memory() {
-    let place = Place::new("table-many");
+    let place = TestDirectory::new("table-many");
     let mut all = "table --memory-limit 100 --csv -".to_owned();
     for number in 0..10_000 {
         let name = format!("{number}.json");
@@ -255,7 +259,7 @@ fn ten_thousand_runs_need_little_memory() {
         all += " ";
         all += &name;
     }
-    let csv = place.run(&all).well();
+    let csv = place.run(&all).assert_success();
     assert_eq!(csv.lines().count(), 10_001);
     assert_eq!(csv.lines().last(), Some("9999.json,9999,1009999,+1.0"));
 }

@@ -12,12 +12,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::{Ended, Place};
+use crate::program::{ProgramOutput, TestDirectory};
 use crate::record::{Compiler, HOST, SPARC};
 use crate::stat::json;
 
 /// Compiles a program of `theory/` for this host, or for SPARC V9.
-fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
+fn compile(place: &TestDirectory, compiler: Compiler, name: &str, flags: &str) {
     let source = format!("{}/tests/commands/theory/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let flags: Vec<_> =
         "-Wall -Wextra -Werror -static".split(' ').chain(flags.split(' ')).collect();
@@ -25,8 +25,8 @@ fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
 }
 
 /// Compiles a program of `theory/` for this host and for SPARC V9, and calls `check` for each of them.
-fn on_both(place: &str, name: &str, flags: &str, check: impl Fn(&Place, Compiler)) {
-    let place = Place::new(place);
+fn on_both(place: &str, name: &str, flags: &str, check: impl Fn(&TestDirectory, Compiler)) {
+    let place = TestDirectory::new(place);
     for compiler in [HOST, SPARC] {
         compile(&place, compiler, name, flags);
         check(&place, compiler);
@@ -34,14 +34,14 @@ fn on_both(place: &str, name: &str, flags: &str, check: impl Fn(&Place, Compiler
 }
 
 /// Records a program into the file `recording`.
-fn record(place: &Place, command: &str) -> Ended {
+fn record(place: &TestDirectory, command: &str) -> ProgramOutput {
     let recorded = place.run(&format!("record --force --output recording -- {command}"));
     assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);
     recorded
 }
 
 /// Records a program, and returns the JSON of its replay. Thread n is on node n modulo 4. `options` are further options for `stat`.
-fn replay(place: &Place, command: &str, options: &str) -> Value {
+fn replay(place: &TestDirectory, command: &str, options: &str) -> Value {
     record(place, command);
     json(place, &format!("recording --place spread {options}"))
 }
@@ -65,12 +65,12 @@ struct Twice {
 }
 
 impl Twice {
-    fn new(place: &Place, command: &str, work: u32, events: &str) -> Self {
+    fn new(place: &TestDirectory, command: &str, work: u32, events: &str) -> Self {
         Self::with(place, command, work, &format!("--event {events}"))
     }
 
     /// Replays both runs with these `stat` options.
-    fn with(place: &Place, command: &str, work: u32, options: &str) -> Self {
+    fn with(place: &TestDirectory, command: &str, work: u32, options: &str) -> Self {
         let replay = |work: u32| replay(place, &format!("{command} {work}"), options);
         Self { once: replay(work), twice: replay(2 * work) }
     }
@@ -103,7 +103,7 @@ fn near(found: i64, expected: i64) {
 #[cfg(target_arch = "x86_64")]
 #[ignore = "needs qemu-user and valgrind"]
 fn a_matrix_product_misses_as_cachegrind_says() {
-    let place = Place::new("theory-matrix");
+    let place = TestDirectory::new("theory-matrix");
     compile(&place, HOST, "matrix", "-O1 -nostdlib -no-pie -fno-pie -fno-stack-protector");
     let all = [
         [("Instr_cnt", "Ir"), ("IC_miss", "I1mr")],
@@ -139,7 +139,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
 /// Returns cachegrind's counts for the program `matrix`. The array describes the instruction cache, the data cache and the last-level
 /// cache.
 #[cfg(target_arch = "x86_64")]
-fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> {
+fn cachegrind(place: &TestDirectory, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> {
     let mut qemu = Command::new("qemu-x86_64");
     qemu.env("VALGRIND_LAUNCHER", "/usr/bin/valgrind");
     let cachegrind =

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use object::{Object, ObjectSection};
 use simulator::conform::attacks::{
-    ADDRESSES, ALL, Failure, JUMPS, Kind, SIDES, STACKS, Tally, attacked,
+    ADDRESSES, ALL, Failure, GUEST_PAIRS, JUMPS, Kind, STACKS, Tally, run_attacks,
 };
 use simulator::execute::{Observed, map};
 use simulator::interpreter::Level;
@@ -46,21 +46,21 @@ fn attacks_reach_nothing() {
     let calls = requests(false);
     let long = env::var_os("ALL").is_some();
     for ((number, kind), (count, tried)) in ALL.iter().enumerate().zip(TRIED) {
-        let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
+        let (sides, guest) = &GUEST_PAIRS[if kind.has_rights { 2 } else { number % 2 }];
         let stride = if long { 1 } else { kind.stride };
         let numbers = (0..kind.count).step_by(stride);
-        let outcome = attacked(&hypervisor, (sides, *guest), &calls, (*kind, numbers));
+        let outcome = run_attacks(&hypervisor, (sides, *guest), &calls, (*kind, numbers));
         let tally = outcome.unwrap_or_else(|failure| match failure {
             Failure::Forbidden(access) => panic!("{}: {access:x?}", kind.name),
             Failure::Neighbour(what) | Failure::Other(what) => panic!("{}: {what}", kind.name),
         });
-        tests::tell(format_args!("{}: {tally:?}", kind.name));
+        tests::print_line(format_args!("{}: {tally:?}", kind.name));
         assert_eq!(kind.count, count, "{}", kind.name);
         if long {
             assert_eq!(tally.tried, count, "{}", kind.name);
         } else {
-            let Tally { tried: all, demanded, traps, .. } = tally;
-            assert_eq!([all, demanded, traps], tried, "{}", kind.name);
+            let Tally { tried: all, required, traps, .. } = tally;
+            assert_eq!([all, required, traps], tried, "{}", kind.name);
         }
     }
 }
@@ -74,10 +74,10 @@ fn attacks_break_what_is_broken() {
     for Broken { what, kind, first, step, address, word, reason } in broken(&hypervisor) {
         let image = conformed(&with_word(&hypervisor, address, word));
         // The second guest attacks.
-        let (sides, guest) = &SIDES[2];
+        let (sides, guest) = &GUEST_PAIRS[2];
         // The neighbour makes no calls, because on this image its calls would fail, too.
         let numbers = (first..kind.count).step_by(step);
-        let outcome = attacked(&image, (sides, *guest), &[], (kind, numbers));
+        let outcome = run_attacks(&image, (sides, *guest), &[], (kind, numbers));
         let Err(Failure::Forbidden(access)) = outcome else {
             panic!("{what} at {address:#x}: {outcome:x?}");
         };

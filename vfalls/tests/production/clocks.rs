@@ -6,7 +6,7 @@ use simulator::execute::Limits;
 use simulator::machine::clocks::{Change, Clock, Drift};
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, fast};
+use super::lists::{Entry, REPEAT_LIST, fast};
 use super::{Booted, Guest, strand};
 
 /// [`CPU_YIELD`] waits for an interrupt. [`TOD_GET`] reads the time of day, and [`TOD_SET`] sets
@@ -31,15 +31,15 @@ const TICK: Clock = Clock::Tick(None);
 /// has strands 0 and 8, and guest 1 has strand 64. All strands wait for interrupts. After each
 /// interrupt, strand 64 reads the time of day.
 fn machine(compares: bool) -> Booted {
-    let guests = [Guest::listed(&[0, 8], "strand"), Guest::listed(&[64], "strand")];
+    let guests = [Guest::with_lists(&[0, 8], "strand"), Guest::with_lists(&[64], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
     booted.0.load(TIME, &ON.to_be_bytes()).unwrap();
     if compares {
         booted.0.load(CLOCKS, &(PERIOD / 1000).to_be_bytes()).unwrap();
     }
-    booted.list(0, 0, &[CPU_YIELD, AGAIN]);
-    booted.list(0, 1, &[CPU_YIELD, AGAIN]);
-    booted.list(1, 0, &[TOD_GET, CPU_YIELD, AGAIN]);
+    booted.list(0, 0, &[CPU_YIELD, REPEAT_LIST]);
+    booted.list(0, 1, &[CPU_YIELD, REPEAT_LIST]);
+    booted.list(1, 0, &[TOD_GET, CPU_YIELD, REPEAT_LIST]);
     booted
 }
 
@@ -193,7 +193,7 @@ fn a_jump_does_not_stay_in_the_time_of_day() {
         pass(&mut booted, 5);
         booted.0.change_clock(STICK, Change::Jump(5_000_000_000));
         pass(&mut booted, 2);
-        booted.list(1, 0, &[TOD_GET, CPU_YIELD, AGAIN]);
+        booted.list(1, 0, &[TOD_GET, CPU_YIELD, REPEAT_LIST]);
         booted.0.heartbeat(strand(64));
         pass(&mut booted, 1);
         assert_eq!(booted.entry(1, 0, 0)[1..3], [0, shown]);

@@ -71,7 +71,7 @@ fn each_defect_is_found_alone() {
         Some(_) => (0, 1),
         None => (RandomState::new().hash_one(0) as usize % 3, 3),
     };
-    tests::tell(format_args!("defects {first}, {}, ...", first + every));
+    tests::print_line(format_args!("defects {first}, {}, ...", first + every));
     let path = defects(&Toolchain::find().unwrap()).unwrap();
     let image = fs::read(path).unwrap();
     let word = elf::address(&elf::parse(&image).unwrap(), "DEFECT").unwrap();

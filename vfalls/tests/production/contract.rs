@@ -8,7 +8,7 @@ use guest_abi::StrandId;
 use simulator::conform::Image;
 use simulator::conform::callers::Callers;
 use simulator::conform::judge::Judge;
-use simulator::conform::pairs::{Ready, Sides};
+use simulator::conform::pairs::{BootedPair, GuestPair};
 pub(crate) use simulator::conform::requests::requests;
 use simulator::execute::Limits;
 use tests::oracle::Grant;
@@ -35,14 +35,14 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
     let hypervisor = conformed(&image(Production::Shipped));
     let mut statuses: BTreeMap<u64, usize> = BTreeMap::new();
     // In the first case, both guests are on one core. In the second case they are on two nodes, and in the third case on three.
-    let cases: [Sides; 3] = [
+    let cases: [GuestPair; 3] = [
         [([0, 1], Grant::GLOBAL_HTSTRAND), ([2, 3], Grant::STRAND)],
         [([0, 64], Grant::HTSTRAND), ([1, 72], Grant::GLOBAL)],
         [([8, 70], Grant::NONE), ([3, 130], Grant::GLOBAL_STRAND)],
     ];
     for (case, sides) in (0..).zip(&cases) {
-        let Ready { mut execution, strands, mut callers, watch, world } =
-            Ready::boot(&hypervisor, sides, case).unwrap();
+        let BootedPair { mut execution, strands, mut callers, watch, world } =
+            BootedPair::boot(&hypervisor, sides, case).unwrap();
         let (execution, ids) = (&mut execution, strands.concat());
         // All strands make the same calls in the same cyclic order, but each starts at a different call.
         let mut left: BTreeMap<StrandId, _> = (0..)
@@ -55,7 +55,8 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
             .collect();
         loop {
             let stop = execution.run(Limits::instructions(CALL));
-            let strand = Callers::asks(execution, stop).unwrap_or_else(|| panic!("{stop:?}"));
+            let strand =
+                Callers::asking_strand(execution, stop).unwrap_or_else(|| panic!("{stop:?}"));
             let next = left.get_mut(&strand).and_then(Iterator::next);
             callers.turn(execution, &watch, strand, next).unwrap();
             if next.is_none() && !ids.iter().any(|id| callers.is_calling(*id)) {
@@ -72,7 +73,7 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
             *statuses.entry(*status).or_default() += *count;
         }
     }
-    tests::tell(format_args!("calls by status: {statuses:?}"));
+    tests::print_line(format_args!("calls by status: {statuses:?}"));
     // Each of these statuses occurs often.
     for status in [0, 6, 7, 9, 10, 13] {
         let count = statuses.get(&status).copied().unwrap_or_default();

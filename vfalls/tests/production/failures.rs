@@ -12,7 +12,7 @@ use simulator::interpreter::{Level, Trap};
 use simulator::operator::Answer;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
+use super::lists::{Entry, GET, HUB_PCR, REPEAT_LIST, SET, core, repeated};
 use super::{Booted, Guest, image, strand};
 
 /// A software trap number. The hypervisor executes no `ta`, so it does not expect this trap.
@@ -42,16 +42,16 @@ fn list() -> Vec<Entry> {
         (0x17, 0),
     ];
     let calls = calls.map(|(function, register)| repeated(function, register, 1));
-    [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
+    [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], REPEAT_LIST]].concat()
 }
 
 /// Returns a machine with two guests that make calls. The first guest has made each call of its list once.
 pub(super) fn running(hypervisor: &[u8]) -> Booted {
-    let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
+    let guests = [Guest::with_lists(&[0], "global,strand"), Guest::with_lists(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
     booted.list(0, 0, &list());
     let gets = [0, 2, HUB_PCR, 1].map(|register| repeated(GET, register, 0));
-    booted.list(1, 0, &[&gets[..], &[AGAIN]].concat());
+    booted.list(1, 0, &[&gets[..], &[REPEAT_LIST]].concat());
     booted.0.run(Limits::instructions(2_000_000));
     booted
 }
@@ -77,7 +77,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
         let pc = booted.0.strand(strand(0)).pc;
         return Some(format!("{states:?}, at {pc:#x}: {:?}", booted.0.failures()));
     }
-    let (told, _) = booted.told();
+    let (told, _) = booted.failure_records();
     let is_trap =
         |told: &str| told.starts_with("the hypervisor took the unexpected trap 0x103 at 0x1");
     // If the strand was using the L2 control, the L2 control goes out of service.
@@ -206,10 +206,10 @@ fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64
 
 /// Returns a machine with two guests, whose strands are 8 and 16. Strand 0 has no guest.
 fn without_guest() -> Booted {
-    let guests = [Guest::listed(&[8], "global,strand"), Guest::listed(&[16], "strand")];
+    let guests = [Guest::with_lists(&[8], "global,strand"), Guest::with_lists(&[16], "strand")];
     let mut booted = Booted::boot_nodes(1, &image(Production::Shipped), &guests, None);
     booted.list(0, 0, &list());
-    booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
+    booted.list(1, 0, &[repeated(GET, 0, 0), REPEAT_LIST]);
     booted.0.run(Limits::instructions(2_000_000));
     booted
 }
@@ -235,7 +235,7 @@ fn a_strand_without_a_guest_leaves_service() {
             let executed = traps.0.counts(strand(0)).all();
             traps.0.operate(strand(8), &Step::Look(2)).unwrap();
             assert!(matches!(answer(&mut traps), Some(Ok(Some(_)))), "{number}");
-            let (told, _) = traps.told();
+            let (told, _) = traps.failure_records();
             assert!(
                 told.len() == 1
                     && told[0].starts_with("the hypervisor took the unexpected trap 0x103 at 0x1")
@@ -272,7 +272,7 @@ fn a_unit_fails_on_a_strand_without_a_guest() {
         assert!(matches!(answer(&mut booted), Some(Ok(None))), "{step:?}");
     }
     let expected = "NODE0_MCU0 is out of service: an access failed, on strand 0";
-    assert_eq!(booted.told(), (vec![expected.to_owned()], 1));
+    assert_eq!(booted.failure_records(), (vec![expected.to_owned()], 1));
     assert_eq!(booted.0.guest(1), GuestState::Runs);
     booted.0.operate(strand(0), &Step::Look(2)).unwrap();
     assert!(matches!(answer(&mut booted), Some(Ok(Some(_)))));

@@ -10,7 +10,7 @@ use simulator::execute::{Limits, Stop, map};
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
+use super::lists::{EWOULDBLOCK, Entry, GET, HUB_PCR, REPEAT_LIST, SET, fast, repeated, retried};
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
 /// Stores to devices fail, either after their call has returned or while the call waits for the store. Afterwards, the units are out of
@@ -22,7 +22,7 @@ fn a_store_fails_late() {
     const L2: u64 = 1;
     // A loop of 3000 instructions.
     const WAIT: Entry = [4, 1000, 0, 0, 0, 0, 0, 0];
-    let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
+    let guests = [Guest::with_lists(&[0], "global,strand"), Guest::with_lists(&[8], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
     let faulty = [
         (MCU[0], FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0])),
@@ -52,7 +52,7 @@ fn a_store_fails_late() {
         (fast(GET, 0, 0), 0),
     ];
     booted.list(0, 0, &calls.map(|(entry, _)| entry));
-    booted.list(1, 0, &[fast(GET, 0, 0), AGAIN]);
+    booted.list(1, 0, &[fast(GET, 0, 0), REPEAT_LIST]);
     let made = booted.calls();
     // Each device fails for one store and then works again, but its unit stays out of service.
     for (register, unit) in faulty {
@@ -104,7 +104,7 @@ fn a_strand_dies_with_a_hub() {
     const WORDS: [u32; 2] = [0x1080_0000, 0x0100_0000];
     const TURNS: usize = 8;
     let strands: Vec<usize> = (0..16).collect();
-    let guests = [Guest::listed(&strands, "global"), Guest::listed(&[64], "strand")];
+    let guests = [Guest::with_lists(&strands, "global"), Guest::with_lists(&[64], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
     booted.0.load(DEAD, WORDS.map(u32::to_be_bytes).as_flattened()).unwrap();
     let list: Vec<Entry> =
@@ -112,7 +112,7 @@ fn a_strand_dies_with_a_hub() {
     for cpu in 0..16 {
         booted.list(0, cpu, &list);
     }
-    booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
+    booted.list(1, 0, &[repeated(GET, 0, 0), REPEAT_LIST]);
     // The first strand dies after its store to the hub. The second strand dies when it begins another call for the hub.
     let image = image(Production::Shipped);
     let elf = elf::parse(&image).unwrap();
@@ -161,9 +161,9 @@ fn a_strand_dies_with_a_hub() {
 #[test]
 #[ignore = "builds images"]
 fn a_guest_fails_with_its_last_strand() {
-    let guests = [Guest::listed(&[0, 1], "strand"), Guest::listed(&[8], "strand")];
+    let guests = [Guest::with_lists(&[0, 1], "strand"), Guest::with_lists(&[8], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
-    let endless = [repeated(GET, 0, 0), AGAIN];
+    let endless = [repeated(GET, 0, 0), REPEAT_LIST];
     booted.list(0, 0, &endless);
     booted.list(0, 1, &endless);
     // The guest executes a loop of 6,000,000 instructions before it exits.

@@ -8,7 +8,7 @@ use simulator::interpreter::Level;
 use simulator::recording::Kind;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, GET, HUB_PCR, repeated};
+use super::lists::{GET, HUB_PCR, REPEAT_LIST, repeated};
 use super::{Booted, Guest};
 
 /// Strands that ask for one hub without a pause are all served equally often. The test prints the number of hypervisor instructions per
@@ -19,10 +19,10 @@ fn strands_fight_for_a_hub() {
     const CYCLES: u64 = 2_000_000;
     for n in [4, 16] {
         let strands: Vec<usize> = (0..n).collect();
-        let guest = Guest::listed(&strands, "global");
+        let guest = Guest::with_lists(&strands, "global");
         let mut booted = Booted::new(Production::Shipped, &[guest]);
         for cpu in 0..n as u64 {
-            booted.list(0, cpu, &[repeated(GET, HUB_PCR, 0), AGAIN]);
+            booted.list(0, cpu, &[repeated(GET, HUB_PCR, 0), REPEAT_LIST]);
         }
         // By this time, the hypervisor has booted and all strands ask for the hub.
         let started = booted.0.now() + 4 * CYCLES;

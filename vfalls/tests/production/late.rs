@@ -1,5 +1,5 @@
 //! Tests stores that fail late. The report of a failed store can arrive at any moment, whatever the strand is doing. Everything except the
-//! failed unit must be as in a run without the fault. The tests compare both runs for store latencies up to [`LONGEST`].
+//! failed unit must be as in a run without the fault. The tests compare both runs for store latencies up to [`MAX_LATENCY`].
 
 mod banks;
 mod blame;
@@ -11,18 +11,18 @@ use perfctr_service::Grants;
 use perfctr_service::mailbox::Step;
 use platform::models::FaultyUnit;
 use simulator::execute::mailbox::GuestState;
-use simulator::execute::{Execution, Limits, Stop, StoreConduct, StoreLatency, map};
+use simulator::execute::{Execution, Limits, Stop, StoreBehaviour, StoreLatency, map};
 use simulator::interpreter::instruction::Register;
 use simulator::interpreter::{Strand, TrapFrame};
 use simulator::memory::Config;
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, GET, HUB_PCR, LISTS, SET, repeated};
+use super::lists::{Entry, FIRST_LIST, GET, HUB_PCR, REPEAT_LIST, SET, repeated};
 use super::{Booted, ENOACCESS, Guest, image, levels};
 
 /// The maximum store latency that the tests try, in cycles. The minimum is 1 cycle.
-const LONGEST: u64 = 300;
+const MAX_LATENCY: u64 = 300;
 
 /// The id of channel 0's control register on the strand's node. [`OTHER`] is the id for channel 1.
 const CHANNEL: u64 = 2;
@@ -51,7 +51,7 @@ const fn ask(register: u64) -> Entry {
 }
 
 /// Lists that the strand executes after it has set channel 0, each with a name.
-const BEHIND: &[(&str, &[Entry])] = &[
+const LISTS_AFTER_SET: &[(&str, &[Entry])] = &[
     ("the guest", &[]),
     ("a get of the PCR", &[call(GET, 0, 7)]),
     ("a set of the PCR", &[call(SET, 0, 6), call(GET, 0, 7)]),
@@ -93,7 +93,7 @@ fn ready() -> Execution {
         static READY: OnceCell<Execution> = const { OnceCell::new() };
     }
     let boot = || {
-        let guest = Guest::listed(&[0], "global,strand");
+        let guest = Guest::with_lists(&[0], "global,strand");
         let mut booted = Booted::boot_nodes(1, &image(Production::Shipped), &[guest], None);
         let [begins] = booted.words(0, 0x90);
         booted.0.breakpoints().insert(begins);
@@ -137,7 +137,7 @@ impl Run {
         let mut booted = Booted(ready());
         booted.list(0, 0, list);
         let without_address = failing.is_some_and(|failing| failing.without_address);
-        booted.0.set_stores(StoreConduct { latency, without_address });
+        booted.0.set_stores(StoreBehaviour { latency, without_address });
         if let Some(failing) = failing {
             booted.0.devices().set_faulty(failing.unit, true);
         }
@@ -175,7 +175,7 @@ impl Run {
 
     /// Returns the words of the guest's memory, up to the end of its list.
     fn memory(&mut self) -> Vec<[u8; 8]> {
-        let mut memory = vec![0; (LISTS + 0x8000) as usize];
+        let mut memory = vec![0; (FIRST_LIST + 0x8000) as usize];
         self.booted.0.read(map::PARTITION, &mut memory).unwrap();
         memory.as_chunks().0.to_vec()
     }
@@ -227,7 +227,7 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
     let mut refused = false;
     for (number, entry) in list.iter().enumerate().filter(|(_, e)| is_for_unit(e, failing.register))
     {
-        let at = LISTS as usize / 8 + 8 * number;
+        let at = FIRST_LIST as usize / 8 + 8 * number;
         let [status, value] = [1, 2].map(|word| u64::from_be_bytes(memory[at + word]));
         if refused && status != failing.status || status == ENOACCESS && value != entry[2] {
             return Some(format!("call {number}: {status}, {value:#x}"));
@@ -247,7 +247,7 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
 /// latency, starting from a different one for each list.
 fn latencies(number: usize) -> impl Iterator<Item = u64> {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { 20 };
-    (1 + number as u64 % every..=LONGEST).step_by(every as usize)
+    (1 + number as u64 % every..=MAX_LATENCY).step_by(every as usize)
 }
 
 fn sweep<'a>(lists: impl IntoIterator<Item = (&'a str, Vec<Entry>)>, failing: Failing) {
@@ -263,7 +263,7 @@ fn sweep<'a>(lists: impl IntoIterator<Item = (&'a str, Vec<Entry>)>, failing: Fa
 }
 
 fn behind_a_set(register: u64, value: u64) -> impl Iterator<Item = (&'static str, Vec<Entry>)> {
-    BEHIND
+    LISTS_AFTER_SET
         .iter()
         .map(move |(name, entries)| (*name, [&[call(SET, register, value)], *entries].concat()))
 }
@@ -310,10 +310,10 @@ fn a_hub_or_l2_fails_while_its_call_waits() {
 fn reports_that_come_together() {
     let seeds = if std::env::var_os("ALL").is_some() { 20_000 } else { 400 };
     for seed in 0..seeds {
-        let (_, entries) = BEHIND[seed as usize % BEHIND.len()];
+        let (_, entries) = LISTS_AFTER_SET[seed as usize % LISTS_AFTER_SET.len()];
         let sets = [(CHANNEL, 1), (CHANNEL + 1, 2), (OTHER, 3), (CHANNEL, 4)];
         let sets = sets.map(|(register, value)| call(SET, register, value));
-        let latency = StoreLatency::Drawn { state: seed, longest: 1 + seed % 1000 };
+        let latency = StoreLatency::Random { state: seed, longest: 1 + seed % 1000 };
         let difference = difference(&[&sets, entries].concat(), latency, BROKEN);
         assert_eq!(difference, None, "seed {seed}");
     }
@@ -373,10 +373,14 @@ fn a_failed_access_leaves_no_trap_level() {
 fn a_channel_breaks_under_load() {
     // Without a memory system each instruction takes one cycle.
     let ready = [None, Some(Config::default())].map(|memory| {
-        let guests = [Guest::listed(&[0], "global"), Guest::listed(&[8], "strand")];
+        let guests = [Guest::with_lists(&[0], "global"), Guest::with_lists(&[8], "strand")];
         let mut booted = Booted::with(Production::Shipped, &guests, memory);
-        booted.list(0, 0, &[repeated(SET, CHANNEL, 0x11), repeated(SET, CHANNEL + 1, 1), AGAIN]);
-        booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
+        booted.list(
+            0,
+            0,
+            &[repeated(SET, CHANNEL, 0x11), repeated(SET, CHANNEL + 1, 1), REPEAT_LIST],
+        );
+        booted.list(1, 0, &[repeated(GET, 0, 0), REPEAT_LIST]);
         booted.0.run(Limits::instructions(3_000_000));
         booted.0
     });
@@ -397,7 +401,7 @@ fn a_channel_breaks_under_load() {
             let told = format!("NODE0_MCU0 is out of service: an access failed at {address}, on strand 0 of guest 0");
             (vec![told], 1)
         });
-        let told = booted.told();
+        let told = booted.failure_records();
         assert!(expected.contains(&told), "{pause}: {told:?}");
     }
 }

@@ -18,7 +18,7 @@ use simulator::interpreter::Level;
 use simulator::memory::Config;
 use simulator::recording::Kind;
 use tests::assembler::NOP;
-use xtask::budgets::OF_SPARC;
+use xtask::budgets::SPARC_BUDGETS;
 use xtask::qemu::build::Production;
 use xtask::qemu::machine::{self, Boot, End};
 
@@ -26,15 +26,15 @@ use super::{Booted, Guest, MEMORY, PCR, REAL, assembled, built};
 
 pub(super) type Entry = [u64; 8];
 
-/// The address of CPU 0's list in a guest's memory. [`LIST`] is the distance to the next list.
-pub(super) const LISTS: u64 = 0x10_0000;
-const LIST: u64 = 0x8000;
+/// The address of CPU 0's list in a guest's memory. [`LIST_STRIDE`] is the distance to the next list.
+pub(super) const FIRST_LIST: u64 = 0x10_0000;
+const LIST_STRIDE: u64 = 0x8000;
 /// The offset, in a guest's memory, of a word that contains the address of the instruction after a call.
-const ANSWERED: u64 = 0x88;
+const AFTER_CALL: u64 = 0x88;
 /// The offset, in a CPU's list, of the numbers that the CPU writes when it samples.
-const BEHIND: u64 = 0x7f00;
+const SAMPLES: u64 = 0x7f00;
 
-pub(super) const AGAIN: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
+pub(super) const REPEAT_LIST: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
 
 pub(super) const GET: u64 = 0x106;
 pub(super) const SET: u64 = 0x107;
@@ -65,7 +65,7 @@ pub(super) const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
 
 impl<'a> Guest<'a> {
     /// Returns a guest with the program of `calls.s`.
-    pub(super) fn listed(strands: &'a [usize], rights: &'a str) -> Self {
+    pub(super) fn with_lists(strands: &'a [usize], rights: &'a str) -> Self {
         static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
         Self {
             program: PROGRAM.get_or_init(|| fs::read(assembled("calls", REAL)).unwrap()),
@@ -79,14 +79,14 @@ impl<'a> Guest<'a> {
 
 /// Returns the physical address of the list of CPU `cpu` in the memory of guest `guest`.
 pub(super) const fn list_at(guest: u64, cpu: u64) -> u64 {
-    map::PARTITION + guest * MEMORY + LISTS + cpu * LIST
+    map::PARTITION + guest * MEMORY + FIRST_LIST + cpu * LIST_STRIDE
 }
 
 impl Booted {
     pub(super) fn list(&mut self, guest: u64, cpu: u64, list: &[Entry]) {
         let bytes: Vec<u8> =
             (list.as_flattened().iter()).flat_map(|word| word.to_be_bytes()).collect();
-        assert!(bytes.len() as u64 <= BEHIND - 64);
+        assert!(bytes.len() as u64 <= SAMPLES - 64);
         self.0.load(list_at(guest, cpu), &bytes).unwrap();
     }
 
@@ -104,12 +104,12 @@ impl Booted {
     }
 
     pub(super) fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {
-        self.words(guest, LISTS + cpu * LIST + 64 * number as u64)
+        self.words(guest, FIRST_LIST + cpu * LIST_STRIDE + 64 * number as u64)
     }
 
-    /// Returns the numbers that a CPU has written at [`BEHIND`] in its list.
+    /// Returns the numbers that a CPU has written at [`SAMPLES`] in its list.
     pub(super) fn sampled(&mut self, guest: u64, cpu: u64) -> [u64; 5] {
-        self.words(guest, LISTS + cpu * LIST + BEHIND)
+        self.words(guest, FIRST_LIST + cpu * LIST_STRIDE + SAMPLES)
     }
 
     /// Returns an initially empty list to which the machine adds each hypercall when it returns.
@@ -179,11 +179,11 @@ fn calls_take_the_instructions_that_qemu_counts() {
     ];
     let list = calls.map(|(_, entry)| entry);
 
-    let guest = Guest::listed(&[0], "global,htstrand");
+    let guest = Guest::with_lists(&[0], "global,htstrand");
     let mut booted = Booted::new(Production::Shipped, &[guest]);
     let here = counted(&mut booted, &list);
 
-    let addresses = (map::PARTITION + LISTS..).step_by(8);
+    let addresses = (map::PARTITION + FIRST_LIST..).step_by(8);
     let words = addresses.zip(list.as_flattened().iter().copied());
     let words: Vec<_> = words.filter(|(_, word)| *word != 0).collect();
     let boot = Boot {
@@ -207,7 +207,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
     };
     assert_eq!(named(&here).len(), calls.len());
     assert_eq!(named(&here), named(&there));
-    OF_SPARC.keep(&named(&here)).unwrap();
+    SPARC_BUDGETS.keep(&named(&here)).unwrap();
 }
 
 /// A guest counts the instructions of loops of known length, and the reads from memory. Each of the node's two channels serves an eighth of
@@ -216,7 +216,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
 #[ignore = "builds images"]
 fn what_a_guest_counts_is_what_happened() {
     const LINES: u64 = 8192;
-    let guest = Guest::listed(&[0], "global,strand");
+    let guest = Guest::with_lists(&[0], "global,strand");
     let mut booted = Booted::with(Production::Shipped, &[guest], Some(Config::default()));
     let rounds = [1, 1000, 54_321];
     let mut list = vec![fast(SET, 0, PCR)];
@@ -231,7 +231,7 @@ fn what_a_guest_counts_is_what_happened() {
     let calls = booted.calls();
     // The value that each `get` returned, and the channel's read count at that time.
     let mut seen = [Vec::new(), Vec::new()];
-    let [answered] = booted.words(0, ANSWERED);
+    let [answered] = booted.words(0, AFTER_CALL);
     booted.0.breakpoints().insert(answered);
     while booted.0.run(Limits::instructions(600_000_000)) != Stop::Off {
         if let Some(call) = calls.borrow().last()
@@ -373,7 +373,7 @@ fn every_strand_has_its_turn_at_a_hub() {
         cases.push((in_all_nodes, 4));
     }
     for (strands, accesses) in cases {
-        let guest = Guest::listed(&strands, "global");
+        let guest = Guest::with_lists(&strands, "global");
         let mut booted = Booted::new(Production::Shipped, &[guest]);
         let n = strands.len();
         let list: Vec<_> =

@@ -7,11 +7,11 @@ use perfctr_service::mailbox::Step;
 use perfctr_service::{BUSY_PAUSE_TICKS, Grants, Right};
 use platform::models::FaultyUnit;
 use simulator::execute::mailbox::GuestState;
-use simulator::execute::{Limits, Stop, StoreConduct, StoreLatency};
+use simulator::execute::{Limits, Stop, StoreBehaviour, StoreLatency};
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, fast, repeated};
+use super::lists::{Entry, GET, HUB_PCR, REPEAT_LIST, SET, fast, repeated};
 use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 
 /// The id of channel 0's first register on the strand's node. [`L2`] is the id of the node's L2 control register.
@@ -51,7 +51,7 @@ fn a_unit_that_fails() {
             "the L2 control of node 0 is out of service: a write",
         ),
     ] {
-        let mut booted = Booted::new(Production::Shipped, &[Guest::listed(&[3], "global")]);
+        let mut booted = Booted::new(Production::Shipped, &[Guest::with_lists(&[3], "global")]);
         booted.list(0, 0, &[fast(function, register, 1), fast(GET, register, 0)]);
         booted.0.devices().set_faulty(unit, true);
         booted.end();
@@ -67,8 +67,8 @@ fn a_unit_that_fails() {
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_stays_busy() {
-    let mut booted = Booted::new(Production::Shipped, &[Guest::listed(&[0, 8], "global")]);
-    booted.list(0, 0, &[repeated(SET, HUB_PCR, 1), AGAIN]);
+    let mut booted = Booted::new(Production::Shipped, &[Guest::with_lists(&[0, 8], "global")]);
+    booted.list(0, 0, &[repeated(SET, HUB_PCR, 1), REPEAT_LIST]);
     let asks = [fast(SET, CHANNEL, 1), fast(GET, CHANNEL, 0), fast(GET, HUB_PCR, 0)];
     booted.list(0, 1, &[&[[4, 100_000, 0, 0, 0, 0, 0, 0]], &asks.repeat(40)[..]].concat());
     let held = elf::address(&elf::parse(&image(Production::Shipped)).unwrap(), "perfctr_wait_hub");
@@ -77,7 +77,7 @@ fn a_unit_that_stays_busy() {
     booted.0.breakpoints().clear();
     booted.0.park(strand(0));
     let latency = StoreLatency::Fixed(BUSY_PAUSE_TICKS - 100_000);
-    booted.0.set_stores(StoreConduct { latency, without_address: false });
+    booted.0.set_stores(StoreBehaviour { latency, without_address: false });
     booted.0.run(Limits::instructions(3_000_000));
     let said = "error: hub 0 is out of service: strand 8 found it busy for too long";
     assert_eq!(booted.log(), [said]);
@@ -93,7 +93,7 @@ fn a_guest_that_ends_by_a_trap() {
         .strip_prefix("warning: guest g0 is ended by trap 0x10 (illegal instruction) at 0x8000")
         .and_then(|rest| rest.strip_suffix(" on strand 0"));
     assert!(place.is_some_and(|place| place.len() == 4), "{said}");
-    let (told, number) = booted.told();
+    let (told, number) = booted.failure_records();
     assert!(told[0].starts_with("the guest is ended by the trap 0x10 at 0x8000"), "{told:?}");
     assert_eq!(number, 1);
     assert_eq!(booted.consoles()[1], "");
@@ -132,28 +132,28 @@ fn rights_that_move() {
 #[test]
 #[ignore = "builds images"]
 fn a_guest_that_floods() {
-    let guests = [Guest::listed(&[0], "global"), Guest::new(Task::Endless, &[1])];
+    let guests = [Guest::with_lists(&[0], "global"), Guest::new(Task::Endless, &[1])];
     let mut booted = Booted::new(Production::Shipped, &guests);
-    let stores: Vec<Entry> = vec![repeated(SET, CHANNEL, 0x11), AGAIN];
+    let stores: Vec<Entry> = vec![repeated(SET, CHANNEL, 0x11), REPEAT_LIST];
     booted.list(0, 0, &stores);
     booted.0.run(Limits::instructions(3_000_000));
     let latency = StoreLatency::Fixed(100);
-    booted.0.set_stores(StoreConduct { latency, without_address: true });
+    booted.0.set_stores(StoreBehaviour { latency, without_address: true });
     booted.0.devices().set_faulty(FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]), true);
     booted.0.run(Limits::instructions(4_000_000));
     let said = booted.log();
     let line = "warning: a store of guest g0 to a device failed on strand 0; the processor does not say where";
     assert_eq!(said, [line; 16]);
-    let (left_out, (_, recorded)) = (booted.0.left_out(), booted.0.failures());
+    let (left_out, (_, recorded)) = (booted.0.omitted_messages(), booted.0.failures());
     assert!(left_out > 1000, "{left_out}");
     assert_eq!(recorded, 16);
     booted.0.devices().set_faulty(FaultyUnit::Hub(Hub::ALL[0]), true);
-    booted.list(0, 0, &[repeated(GET, HUB_PCR, 0), repeated(SET, CHANNEL, 0x11), AGAIN]);
+    booted.list(0, 0, &[repeated(GET, HUB_PCR, 0), repeated(SET, CHANNEL, 0x11), REPEAT_LIST]);
     booted.0.run(Limits::instructions(100_000));
     let line =
         "error: hub 0 is out of service: a read at 0xe130004000 by guest g0 on strand 0 failed";
     assert_eq!(booted.log(), [line]);
-    assert!(booted.0.left_out() > left_out);
+    assert!(booted.0.omitted_messages() > left_out);
     assert_eq!(booted.0.guest(1), GuestState::Runs);
 }
 
@@ -168,5 +168,5 @@ fn a_guest_that_traps_again_and_again() {
         assert_eq!(booted.0.guest(0), GuestState::Trapped);
     }
     assert_eq!(booted.log().len(), 16);
-    assert_eq!((booted.0.left_out(), booted.0.failures().1), (25, 41));
+    assert_eq!((booted.0.omitted_messages(), booted.0.failures().1), (25, 41));
 }

@@ -196,7 +196,7 @@ impl Booted {
     }
 
     /// Returns what the operator is told about failures: the latest records as text, and the total number of records.
-    fn told(&mut self) -> (Vec<String>, u64) {
+    fn failure_records(&mut self) -> (Vec<String>, u64) {
         let (failures, number) = self.0.failures();
         (failures.iter().map(ToString::to_string).collect(), number)
     }

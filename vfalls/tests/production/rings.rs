@@ -23,7 +23,7 @@ use tests::machine::strand;
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, counted, fast, repeated};
+use super::lists::{Entry, GET, HUB_PCR, REPEAT_LIST, SET, core, counted, fast, repeated};
 use super::{Booted, Guest, Task, image};
 
 /// Switches on the booted image's event recording. Returns the image's rings, whose address is in one of the image's notes.
@@ -60,7 +60,7 @@ fn load(cpu: u64) -> Vec<Entry> {
         core(0, 0x205, 1),
         core(3, 0x205, 0),
         core(0, 0x777, 1),
-        AGAIN,
+        REPEAT_LIST,
     ]
 }
 
@@ -68,7 +68,7 @@ fn load(cpu: u64) -> Vec<Entry> {
 fn under_load(production: Production) -> (Booted, Vec<NamedGuest>) {
     let strands: Vec<usize> = (0..32).chain(64..96).collect();
     let (first, second) = strands.split_at(48);
-    let guests = [Guest::listed(first, "global,htstrand"), Guest::listed(second, "strand")];
+    let guests = [Guest::with_lists(first, "global,htstrand"), Guest::with_lists(second, "strand")];
     let mut booted = Booted::new(production, &guests);
     for (number, guest) in (0..).zip(&guests) {
         for cpu in 0..guest.strands.len() as u64 {
@@ -168,7 +168,7 @@ fn what_recording_costs() {
     let list: Vec<Entry> = calls.values().flat_map(|entry| [*entry, *entry]).collect();
     let [off, on] = [false, true].map(|traced| {
         let mut booted =
-            Booted::new(Production::Shipped, &[Guest::listed(&[0], "global,htstrand")]);
+            Booted::new(Production::Shipped, &[Guest::with_lists(&[0], "global,htstrand")]);
         if traced {
             switched_on(&mut booted, Production::Shipped);
         }

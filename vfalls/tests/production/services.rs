@@ -8,7 +8,7 @@ use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Limits, State, map};
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, GET, core, fast, retried};
+use super::lists::{Entry, GET, REPEAT_LIST, core, fast, retried};
 use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
 /// The offset of two words in the guest: the address at which CPUs begin, and the address of their trap table.
@@ -33,7 +33,7 @@ const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 #[test]
 #[ignore = "builds images"]
 fn a_kernel_is_served() {
-    let guests = [Guest::listed(&[1, 4, 66], "strand"), Guest::listed(&[9], "strand")];
+    let guests = [Guest::with_lists(&[1, 4, 66], "strand"), Guest::with_lists(&[9], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
     let [cpu, traps] = booted.words(0, START);
     let text = *b"a normal state of this guest!!!\0";
@@ -77,7 +77,7 @@ fn a_kernel_is_served() {
     let mut list = vec![WAIT];
     list.extend(calls.map(|(entry, ..)| entry));
     booted.list(0, 0, &list);
-    let endless = [fast(GET, 0, 0), AGAIN];
+    let endless = [fast(GET, 0, 0), REPEAT_LIST];
     booted.list(0, 1, &endless);
     booted.list(0, 2, &[fast(0x12, 5, 0)]);
     booted.list(1, 0, &endless);

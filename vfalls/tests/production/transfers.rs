@@ -13,7 +13,7 @@ use simulator::execute::{Limits, Stop};
 use simulator::memory::Config;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, repeated};
+use super::lists::{EWOULDBLOCK, Entry, GET, HUB_PCR, REPEAT_LIST, SET, repeated};
 use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, assembled};
 
 const L2: u64 = 1;
@@ -47,8 +47,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let strands: [Vec<usize>; 2] = [(0..8).collect(), (8..12).chain(64..68).collect()];
     let program = fs::read(assembled("calls", OTHER)).unwrap();
     let guests = [
-        Guest::listed(&strands[0], "global,strand"),
-        Guest { program: &program, real: OTHER, ..Guest::listed(&strands[1], "") },
+        Guest::with_lists(&strands[0], "global,strand"),
+        Guest { program: &program, real: OTHER, ..Guest::with_lists(&strands[1], "") },
     ];
     let mut booted = Booted::with(Production::Shipped, &guests, Some(Config::default()));
     // Each guest writes its own value to the counters. The difference between the two values is
@@ -72,7 +72,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
             }
-            list.push(AGAIN);
+            list.push(REPEAT_LIST);
             booted.list(guest, cpu, &list);
         }
     }
@@ -166,13 +166,14 @@ fn all_strands_call_while_rights_change() {
     for step in cases {
         let [first, second] = [0..128, 128..256].map(|all| all.step_by(step).collect::<Vec<_>>());
         let strands = [first, second];
-        let guests = [Guest::listed(&strands[0], "global,strand"), Guest::listed(&strands[1], "")];
+        let guests =
+            [Guest::with_lists(&strands[0], "global,strand"), Guest::with_lists(&strands[1], "")];
         let mut booted = Booted::new(Production::Shipped, &guests);
         let cpus = strands[0].len() as u64;
         // Each guest calls for a channel on one of its own nodes.
         for (guest, register) in [(0, DRAM_PIC), (1, DRAM_PIC + 8)] {
             for cpu in 0..cpus {
-                booted.list(guest, cpu, &[repeated(GET, register, 0), AGAIN]);
+                booted.list(guest, cpu, &[repeated(GET, register, 0), REPEAT_LIST]);
             }
         }
         let calls = booted.calls();

@@ -67,7 +67,7 @@ fn parallel() -> anyhow::Result<()> {
     let log = fs::read_to_string(sweep.path("runs.log"))?;
     let begun = log.lines().skip(1).count();
     ensure!(begun == RUNS + 1, "{begun} runs have begun, expected {RUNS}, and {killed} again");
-    tests::tell(format_args!(
+    tests::print_line(format_args!(
         "{RUNS} runs; {killed} was killed, and the same command made it again"
     ));
     Ok(())
@@ -103,7 +103,7 @@ fn slurm() -> anyhow::Result<()> {
         Ok(queue.is_empty().then_some(()))
     })?;
     sweep.check(&before)?;
-    tests::tell(format_args!(
+    tests::print_line(format_args!(
         "{RUNS} runs on {NODES} slurmd; node n0 was killed with {killed}, and Slurm queued this run again"
     ));
     Ok(())

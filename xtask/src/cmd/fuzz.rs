@@ -41,7 +41,7 @@ const TARGETS: [(&str, u32); 5] = [
 ];
 
 /// The directory for the corpus and for failing inputs, relative to the root of the workspace.
-const PLACE: &str = "target/fuzz";
+const DIRECTORY: &str = "target/fuzz";
 
 pub fn run(args: FuzzArgs) -> anyhow::Result<()> {
     let cargo = Fuzz::find()?;
@@ -99,13 +99,13 @@ impl Fuzz {
 
     fn fuzz(&self, subcommand: &str) -> Command {
         let mut command = self.nightly(&["cargo", "fuzz", subcommand]);
-        command.args(["--fuzz-dir", "tests/fuzz", "--target-dir", PLACE]).stdin(Stdio::null());
+        command.args(["--fuzz-dir", "tests/fuzz", "--target-dir", DIRECTORY]).stdin(Stdio::null());
         command
     }
 
     /// Runs a target, which reports its progress. Returns `false` if an input makes the target fail.
     fn run(&self, name: &str, longest: u32, minutes: u64) -> anyhow::Result<bool> {
-        let place = root().join(PLACE);
+        let place = root().join(DIRECTORY);
         let [corpus, finds] = ["corpus", "found"].map(|folder| place.join(folder).join(name));
         for directory in [&corpus, &finds] {
             let cannot = || format!("{}: cannot be created", directory.display());

@@ -46,7 +46,7 @@ const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 const CONFIG: &str = ".cargo/mutants.toml";
 
 /// The maximum number of mutants per thousand that [`Config::exclude_re`] may exclude.
-const MOST_EXCLUDED: usize = 30;
+const MAX_EXCLUDED_PER_MILLE: usize = 30;
 
 /// Tests that run together on each mutant. The suites closest to the code come first, because a mutant that an earlier suite catches need
 /// not be built for later ones.
@@ -229,7 +229,7 @@ impl Config {
             excluded.extend(all.iter().map(String::as_str).filter(is_it));
             ensure!(excluded.len() > before, "{CONFIG}: {entry}: there is no such mutant");
         }
-        let too_many = excluded.len() * 1000 > all.len() * MOST_EXCLUDED;
+        let too_many = excluded.len() * 1000 > all.len() * MAX_EXCLUDED_PER_MILLE;
         ensure!(
             !too_many,
             Mismatch(format!("{CONFIG} excludes {} of {} mutants", excluded.len(), all.len()))

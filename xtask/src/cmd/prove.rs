@@ -5,9 +5,9 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::cargo::{cargo, output, passes, root, works};
-use crate::cmd::test::{cargo_passes, models};
+use crate::cmd::test::{models, run_cargo};
 use crate::qemu::big_endian;
-use crate::steps::{Chosen, CommandStep, Steps, step};
+use crate::steps::{CommandStep, StepOptions, Steps, step};
 use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does, and sweeps of many runs
@@ -24,7 +24,7 @@ use crate::tools;
 )]
 pub struct ProveArgs {
     #[command(flatten)]
-    chosen: Chosen<Prove>,
+    chosen: StepOptions<Prove>,
 }
 
 #[derive(Debug)]
@@ -34,17 +34,15 @@ impl Steps for Prove {
     type Shared = ();
     const STEPS: &'static [CommandStep<()>] = &[
         step("states", "every reachable state of the larger models", |()| {
-            cargo_passes("run --quiet --profile=quick --package=proof -- --all")?;
-            cargo_passes(
-                "test --quiet --profile=quick --package=proof --test=explored -- --ignored",
-            )
+            run_cargo("run --quiet --profile=quick --package=proof -- --all")?;
+            run_cargo("test --quiet --profile=quick --package=proof --test=explored -- --ignored")
         }),
         step(
             "orders",
             "the steps of a hub, and of changes of rights, in more orders than test",
             |()| {
                 let tests = "test --quiet --profile=quick --package=sun4v-perfctr-service";
-                cargo_passes(&format!("{tests} --lib -- --ignored tests::orders"))?;
+                run_cargo(&format!("{tests} --lib -- --ignored tests::orders"))?;
                 let more = format!("{tests} --test=orders");
                 passes(cargo().env("PREEMPTIONS", "3").args(more.split(' ')))
             },
@@ -59,8 +57,8 @@ impl Steps for Prove {
             "loom's models without a limit on preemptions, where that ends in minutes",
             |()| {
                 models("loom", &UNLIMITED, &[("PREEMPTIONS", "255")])?;
-                models("loom", &WITH_3, &[("PREEMPTIONS", "3")])?;
-                models("loom", &WITH_4, &[("PREEMPTIONS", "4")])
+                models("loom", &PREEMPTIONS_3, &[("PREEMPTIONS", "3")])?;
+                models("loom", &PREEMPTIONS_4, &[("PREEMPTIONS", "4")])
             },
         ),
         step(
@@ -91,7 +89,7 @@ impl Steps for Prove {
         ),
         step("directories", "the hypervisor is the same, byte for byte, in any directory", |()| {
             let test = "test --profile=quick --package=vfalls --test=commands -- --ignored --exact";
-            cargo_passes(&format!("{test} boot::bundled::{IN_ANY_DIRECTORY}"))
+            run_cargo(&format!("{test} boot::bundled::{REPRODUCIBLE_BUILD}"))
         }),
         step(
             "fast-path",
@@ -104,7 +102,7 @@ impl Steps for Prove {
         step(
             "growth",
             "nothing that vfalls stat does grows faster than its input: up to 10,000 threads, 256 strands, 10,000,000,000 references",
-            |()| cargo_passes("xtask bench --growth target/growth.svg --force"),
+            |()| run_cargo("xtask bench --growth target/growth.svg --force"),
         ),
         step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
         step("big-endian", "tests of the library crates on SPARC V9, big-endian, emulated", |()| {
@@ -121,18 +119,18 @@ impl Steps for Prove {
             |()| sweep("slurm"),
         ),
         step("mutants", "400 changes of orders and assembly, each of which a test notices", |()| {
-            cargo_passes("run --quiet --profile=quick --package=mutants -- order")
+            run_cargo("run --quiet --profile=quick --package=mutants -- order")
         }),
     ];
 }
 
 /// The test that builds the hypervisor a second time. Only a change to the hypervisor's sources or build can make it fail, so `test` just
 /// compares one build with the bundled image, and leaves the second build to this command.
-const IN_ANY_DIRECTORY: &str = "the_hypervisor_is_the_same_in_any_directory";
+const REPRODUCIBLE_BUILD: &str = "the_hypervisor_is_the_same_in_any_directory";
 
 /// Parts of the names of the tests that `test` leaves to this command. Most of them test the checks of the production image: they break the
 /// image in many ways, and the checks must find each defect.
-pub(crate) const LEFT_OUT: [&str; 3] = [IN_ANY_DIRECTORY, "defect", "find_each_barrier"];
+pub(crate) const SKIPPED_BY_TEST: [&str; 3] = [REPRODUCIBLE_BUILD, "defect", "find_each_barrier"];
 
 /// Runs the tests of the production image whose names contain one of `names`. Runs each test in full (`ALL`).
 fn production(names: &str) -> anyhow::Result<()> {
@@ -144,7 +142,7 @@ fn production(names: &str) -> anyhow::Result<()> {
 /// Runs a test of a sweep.
 fn sweep(name: &str) -> anyhow::Result<()> {
     let test = "test --profile=quick --package=vfalls --test=sweep -- --ignored --exact";
-    cargo_passes(&format!("{test} {name}"))
+    run_cargo(&format!("{test} {name}"))
 }
 
 /// Parts of the names of loom models that end within minutes without a limit on preemptions.
@@ -160,15 +158,15 @@ const UNLIMITED: [&str; 9] = [
     "negotiation::two_strands_negotiate",
 ];
 
-/// Parts of the names of models that take minutes with up to 3 preemptions. The models in `WITH_4` take minutes with up to 4.
-const WITH_3: [&str; 5] = [
+/// Parts of the names of models that take minutes with up to 3 preemptions. The models in `PREEMPTIONS_4` take minutes with up to 4.
+const PREEMPTIONS_3: [&str; 5] = [
     "the_strand_that_stays",
     "one_access_in_flight",
     "a_busy_chip",
     "the_loser_starts_again",
     "a_guest_that_starts_again",
 ];
-const WITH_4: [&str; 3] =
+const PREEMPTIONS_4: [&str; 3] =
     ["three_asks", "a_refused_strand_is_served", "the_loser_calls_and_acknowledges"];
 
 pub fn run(args: ProveArgs) -> anyhow::Result<()> {

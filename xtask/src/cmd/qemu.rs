@@ -12,7 +12,7 @@ use crate::qemu::machine::{self, Boot, End, MEMORY};
 use crate::qemu::report::Report;
 use crate::qemu::toolchain::Toolchain;
 use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
-use simulator::input::{self, LONGEST_PROGRAM};
+use simulator::input::{self, MAX_PROGRAM_BYTES};
 use vfalls::cmd::boot::elf;
 use vfalls::cmd::machine::MachineArgs;
 use vfalls::exit::Mismatch;
@@ -112,7 +112,7 @@ fn judge(end: &End, timeout: u64) -> Result<(), Mismatch> {
 /// Returns the entry address of a guest. Fails if the machine cannot load the guest.
 fn entry(path: &Path) -> anyhow::Result<u64> {
     let name = || path.display().to_string();
-    let file = input::read(path, LONGEST_PROGRAM)?;
+    let file = input::read(path, MAX_PROGRAM_BYTES)?;
     let elf = elf::parse(&file).with_context(name)?;
     elf::entry(&elf, &MEMORY).with_context(name)
 }

@@ -9,14 +9,14 @@ use anyhow::{bail, ensure};
 use guest_abi::PerfReg;
 use serde::Deserialize;
 
-use crate::budgets::{OF_SPARC, OF_X86};
+use crate::budgets::{SPARC_BUDGETS, X86_BUDGETS};
 use crate::cargo::{add_components, cargo, passes, root, works};
 use crate::cmd::bench::instructions::{CALLS, Counter};
 use crate::cmd::packages;
-use crate::cmd::prove::LEFT_OUT;
+use crate::cmd::prove::SKIPPED_BY_TEST;
 use crate::figures::{self, Counted};
 use crate::qemu::toolchain::Toolchain;
-use crate::steps::{Chosen, CommandStep, Steps, say, step};
+use crate::steps::{CommandStep, StepOptions, Steps, say, step};
 use crate::tools::{
     self, BABELTRACE, CHROMIUM, CXX, GDB, MAKE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC,
     SPARC_LIBC, TMUX, VALGRIND, Z3,
@@ -35,7 +35,7 @@ use crate::tools::{
 )]
 pub struct TestArgs {
     #[command(flatten)]
-    chosen: Chosen<Test>,
+    chosen: StepOptions<Test>,
 }
 
 #[derive(Debug)]
@@ -46,12 +46,12 @@ impl Steps for Test {
     type Shared = Counted;
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
-        step("fmt", "cargo fmt --all --check", |_| cargo_passes("fmt --all --check")),
-        step("tests", "cargo test --workspace", |_| cargo_passes("test --workspace")),
+        step("fmt", "cargo fmt --all --check", |_| run_cargo("fmt --all --check")),
+        step("tests", "cargo test --workspace", |_| run_cargo("test --workspace")),
         step("loom", "models of concurrent strands, checked by loom", |_| models("loom", &[], &[])),
         step("calls", "instructions per call, within budget", budgets),
         step("references", "instructions per reference that stat replays, within budget", |_| {
-            cargo_passes("xtask bench --budgets")
+            run_cargo("xtask bench --budgets")
         }),
         step(
             "programs",
@@ -59,8 +59,8 @@ impl Steps for Test {
             |_| {
                 // Checks the whole workspace, because cargo would rebuild a selection of packages with fewer features.
                 let tests = "test --workspace --test=commands --test=interpreter --test=production --test=browser --test=readme --test=any_number --test=fast_path --test=c -- --ignored";
-                let skips = LEFT_OUT.map(|part| format!(" --skip {part}"));
-                cargo_passes(&format!("{tests}{}", skips.concat()))
+                let skips = SKIPPED_BY_TEST.map(|part| format!(" --skip {part}"));
+                run_cargo(&format!("{tests}{}", skips.concat()))
             },
         ),
         // These steps come late, because cargo lets only one process at a time compile for a profile, and the step `tests` compiles for
@@ -69,12 +69,12 @@ impl Steps for Test {
             documentation()
         }),
         step("api", "cargo xtask api --check: public items equal their listings", |_| {
-            cargo_passes("xtask api --check")
+            run_cargo("xtask api --check")
         }),
         step(
             "clippy",
             "cargo clippy --workspace --all-targets --all-features, without warnings",
-            |_| cargo_passes("clippy --workspace --all-targets --all-features -- -Dwarnings"),
+            |_| run_cargo("clippy --workspace --all-targets --all-features -- -Dwarnings"),
         ),
         step(
             "packages",
@@ -84,7 +84,7 @@ impl Steps for Test {
         step(
             "guests",
             "guests to copy, and an image that vfalls new-image writes, built and booted as their README files say",
-            |_| cargo_passes("test --workspace --test=guests -- --ignored"),
+            |_| run_cargo("test --workspace --test=guests -- --ignored"),
         ),
         step(
             "qemu",
@@ -96,7 +96,7 @@ impl Steps for Test {
             ..step("figures", "figures in README files equal the counts", readme)
         },
     ];
-    const BESIDE: &'static [&'static str] = &[
+    const PARALLEL: &'static [&'static str] = &[
         "loom",
         "calls",
         "references",
@@ -116,7 +116,7 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
 
 /// Runs cargo with arguments separated by spaces. Turns incremental compilation off, because no later build would use its data. Divides a
 /// crate into 4 codegen units instead of 16, which two processors compile faster.
-pub(crate) fn cargo_passes(arguments: &str) -> anyhow::Result<()> {
+pub(crate) fn run_cargo(arguments: &str) -> anyhow::Result<()> {
     let mut cargo = cargo();
     cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "4");
     passes(cargo.args(arguments.split(' ')))
@@ -167,7 +167,7 @@ fn prepare() -> anyhow::Result<()> {
         (Err(components), Err(tools)) => bail!("{components:#}; {tools:#}"),
         (components, tools) => components.and(tools)?,
     }
-    cargo_passes("fetch --quiet --locked")
+    run_cargo("fetch --quiet --locked")
 }
 
 /// Adds the rustfmt and clippy components to the toolchain if they are missing.
@@ -196,9 +196,9 @@ fn budgets(counted: &mut Counted) -> anyhow::Result<()> {
     for kind in &CALLS {
         counts.insert(kind.name.to_owned(), counter.count(kind)?);
     }
-    say(format_args!("{}", OF_X86.table(&counts)));
-    let kept = OF_X86.keep(&counts);
-    counted.add(OF_X86.name, counts);
+    say(format_args!("{}", X86_BUDGETS.table(&counts)));
+    let kept = X86_BUDGETS.check(&counts);
+    counted.add(X86_BUDGETS.name, counts);
     if cfg!(target_arch = "x86_64") { kept } else { Ok(()) }
 }
 
@@ -213,8 +213,8 @@ fn qemu(counted: &mut Counted) -> anyhow::Result<()> {
     let file = root().join("target/qemu.json");
     passes(Command::new(env::current_exe()?).args(["qemu", "--force", "--json"]).arg(&file))?;
     let report: OnSparc = serde_json::from_slice(&fs::read(file)?)?;
-    counted.add(OF_SPARC.name, report.instructions);
-    let missing = figures::not_counted(&OF_SPARC, counted);
+    counted.add(SPARC_BUDGETS.name, report.instructions);
+    let missing = figures::not_counted(&SPARC_BUDGETS, counted);
     ensure!(missing.is_empty(), "not counted: {}", missing.join(", "));
     Ok(())
 }
@@ -226,7 +226,7 @@ fn readme(counted: &mut Counted) -> anyhow::Result<()> {
         return Ok(());
     }
     counted.add("", [("registers".to_owned(), PerfReg::COUNT as u64)]);
-    let wrong = figures::differ(counted)?;
+    let wrong = figures::differences(counted)?;
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }

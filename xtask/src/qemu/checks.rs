@@ -73,14 +73,14 @@ pub fn run(
         ends: Vec::new(),
     };
     checks.guests()?;
-    checks.look()?;
+    checks.check_image_files()?;
     checks.sweep(swept::SweptDevices::Models)?;
     checks.sweep(swept::SweptDevices::Memory)?;
     checks.states()?;
     checks.budgets()?;
     checks.sampling()?;
-    checks.bad_ends()?;
-    checks.guests_of_others()?;
+    checks.failing_guests()?;
+    checks.foreign_guests()?;
     Ok((checks.report, checks.ends))
 }
 
@@ -128,7 +128,7 @@ impl Checks<'_> {
 
     /// Checks the image files of the shipped hypervisor and of the hypervisor that `vfalls new-image` writes. Also checks an image that
     /// serves the tests' control calls, to show that the check for control calls finds them.
-    fn look(&mut self) -> anyhow::Result<()> {
+    fn check_image_files(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
         let smallest = build::smallest(self.toolchain)?;
         let control = build::hypervisor(self.toolchain, Devices::Control)?;
@@ -201,7 +201,7 @@ impl Checks<'_> {
     }
 
     /// Boots guests that the hypervisor must end. Checks the hypervisor's messages.
-    fn bad_ends(&mut self) -> anyhow::Result<()> {
+    fn failing_guests(&mut self) -> anyhow::Result<()> {
         for (name, devices, task, says, place) in [
             (
                 "a hypervisor out of register windows says so and stops",
@@ -242,7 +242,7 @@ impl Checks<'_> {
     }
 
     /// Runs this program with `--guest` on guests of a few instructions. Checks the messages and the exit status.
-    fn guests_of_others(&mut self) -> anyhow::Result<()> {
+    fn foreign_guests(&mut self) -> anyhow::Result<()> {
         // The instruction is `ba,a,pt` to itself.
         const ENDLESS: [u32; 1] = [0x3080_0000];
         // The instructions are `mov CODE, %o0; mov 2, %o5; ta 0xff`.

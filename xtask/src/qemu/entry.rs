@@ -107,7 +107,7 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {
         let (a, b) = (*a, *b);
         let differ = || Some(format!("{b:08x} at {other:#x}, {a:08x} in the shipped image"));
-        if stands_for_pcr(a, b) {
+        if is_pcr_substitute(a, b) {
             continue;
         }
         let same = |addresses: [u64; 2]| is_same(images, addresses);
@@ -145,7 +145,7 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
 
 /// Returns whether `tested` is what replaces `shipped` on a machine without %pcr: a load or store of a word in the strand's block (%g6) in
 /// place of `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
-const fn stands_for_pcr(shipped: u32, tested: u32) -> bool {
+const fn is_pcr_substitute(shipped: u32, tested: u32) -> bool {
     matches!((shipped, tested & !0x1fff), (0x9344_0000, 0xd259_a000) | (0xa180_e000, 0xc671_a000))
 }
 

@@ -9,14 +9,14 @@ use vfalls::cmd::boot::fatal::addresses;
 
 /// Returns a line for each code address in the registers that the hypervisor printed: the trap's address, and the call addresses in %o7 and
 /// in each window's %i7. Omits addresses outside functions.
-pub fn places(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<String> {
+pub fn source_locations(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());
     };
     let program = if is_hypervisor { hypervisor } else { guest };
     let mut lines = String::new();
     for (register, address) in addresses {
-        if let Some(place) = place(program, &address)? {
+        if let Some(place) = source_location(program, &address)? {
             lines += &format!("{register} {place}\n");
         }
     }
@@ -24,7 +24,7 @@ pub fn places(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<
 }
 
 /// Returns the functions and lines of a hexadecimal address, with inlined functions first; `None` if no function contains the address.
-fn place(program: &Path, address: &str) -> anyhow::Result<Option<String>> {
+fn source_location(program: &Path, address: &str) -> anyhow::Result<Option<String>> {
     let mut addr2line = Command::new(tools::path(&SPARC_ADDR2LINE)?);
     let options = ["--addresses", "--functions", "--demangle", "--inlines", "--pretty-print"];
     addr2line.args(options).arg("--exe").arg(program);

@@ -49,9 +49,9 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     let is_written =
         |(_, code): &&(u64, u32)| target(*code).is_some_and(|to| !WRITTEN.contains(&to));
     let sync = |waits: bool| (!waits).then(|| "there is no membar #Sync".to_owned());
-    let store = waits(&instructions, address("perfctr_store_hub")?);
-    let general = waits_first(&instructions, address("sun4v_general")?);
-    let core = waits_first(&instructions, address("sun4v_core")?);
+    let store = is_synced_store(&instructions, address("perfctr_store_hub")?);
+    let general = syncs_before_call(&instructions, address("sun4v_general")?);
+    let core = syncs_before_call(&instructions, address("sun4v_core")?);
     let unwanted =
         symbols.iter().find(|(name, _)| UNWANTED.iter().any(|unwanted| name.contains(unwanted)));
     Ok(vec![
@@ -109,14 +109,14 @@ const fn is_call(code: u32) -> bool {
 const SYNC: u32 = 0x8143_e040;
 
 /// Returns whether there is a `membar #Sync` between an address and the first call after it.
-fn waits_first(instructions: &[(u64, u32)], from: u64) -> bool {
+fn syncs_before_call(instructions: &[(u64, u32)], from: u64) -> bool {
     let codes = instructions.iter().skip_while(|(address, _)| *address < from);
     let mut before = codes.map(|(_, code)| *code).take_while(|code| !is_call(*code));
     before.any(|code| code == SYNC)
 }
 
 /// Returns whether the instruction at an address is `stx`, followed by `membar #Sync` and `stw %g0`.
-fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
+fn is_synced_store(instructions: &[(u64, u32)], address: u64) -> bool {
     let mut from = instructions.iter().skip_while(|(at, _)| *at != address);
     let mut next = || from.next().map_or(0, |(_, code)| *code);
     let (store, sync, release) = (next(), next(), next());

@@ -108,7 +108,7 @@ pub fn run(boot: &Boot<'_>, show: &mut dyn Write) -> anyhow::Result<(Vec<u8>, En
     let mut text = console.text().to_vec();
     if end == End::Code(TRAPPED) {
         let console = String::from_utf8_lossy(&text);
-        let places = fatal::places(&console, boot.hypervisor, boot.guest)?;
+        let places = fatal::source_locations(&console, boot.hypervisor, boot.guest)?;
         show.write_all(places.as_bytes())?;
         text.extend(places.as_bytes());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::budgets::OF_SPARC;
+use crate::budgets::SPARC_BUDGETS;
 
 /// The results of a run, in the form that `--json` writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -49,14 +49,14 @@ impl Report {
     /// Returns a table of the counts, followed by one line for each kind of call that has a budget. The line says whether the count is
     /// within the budget.
     pub fn budgets(&self) -> String {
-        let counted = OF_SPARC.all.iter().filter_map(|budget| {
+        let counted = SPARC_BUDGETS.all.iter().filter_map(|budget| {
             let count = self.instructions.get(budget.name)?;
-            Some((budget.name, OF_SPARC.wrong(budget.name, *count)))
+            Some((budget.name, SPARC_BUDGETS.violation(budget.name, *count)))
         });
         let checks = counted
             .map(|(name, wrong)| Self::line(&format!("budget of {name}"), wrong.as_deref()))
             .collect::<String>();
-        format!("{}{checks}", OF_SPARC.table(&self.instructions))
+        format!("{}{checks}", SPARC_BUDGETS.table(&self.instructions))
     }
 }
 

@@ -23,11 +23,11 @@ impl Machines for Host {
         devices.start_caches();
         let services = (
             PerfCounterService::new((&devices, &devices)),
-            CoreGroup::new(Below),
-            SoftStateGroup::new(Below),
+            CoreGroup::new(EmptyImage),
+            SoftStateGroup::new(EmptyImage),
             DiagGroup,
         );
-        let hypervisor = Hypervisor::new(services, Below);
+        let hypervisor = Hypervisor::new(services, EmptyImage);
         let configured =
             hypervisor.services().0.configure(configuration.machine, &configuration.guests);
         configured.expect("guests that fit the machine");
@@ -41,15 +41,15 @@ impl Machines for Host {
 
 /// An image without functions, which stands for all services that the sweep negotiates but does not call.
 #[derive(Clone, Copy)]
-struct Below;
+struct EmptyImage;
 
-impl Embedder for Below {
+impl Embedder for EmptyImage {
     fn console(&self, _: Caller, _: ConsoleOutput) -> Result<(), HvError> {
         Ok(())
     }
 }
 
-impl Image for Below {
+impl Image for EmptyImage {
     fn strand(&self, _: GuestId, _: u64) -> Option<StrandId> {
         None
     }

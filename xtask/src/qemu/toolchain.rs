@@ -44,7 +44,7 @@ impl Toolchain {
     }
 
     fn choose() -> (Self, Vec<Tool>) {
-        match rustup_home().and_then(|home| Self::of_rustup(&home)) {
+        match rustup_home().and_then(|home| Self::from_rustup(&home)) {
             Some(toolchain) => (toolchain, vec![SPARC_LD]),
             None => {
                 let tools = [&[SPARC_LD], &DEBIAN_RUST[..]].concat();
@@ -54,7 +54,7 @@ impl Toolchain {
     }
 
     /// Returns the first suitable rustup toolchain. The names are in reverse order, so that nightly comes before numbered versions.
-    fn of_rustup(home: &Path) -> Option<Self> {
+    fn from_rustup(home: &Path) -> Option<Self> {
         let entries = fs::read_dir(home.join("toolchains")).ok()?;
         let mut places = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>();
         places.sort();

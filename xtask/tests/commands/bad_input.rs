@@ -5,7 +5,7 @@ use crate::program::{place, xtask};
 #[test]
 fn arguments() {
     for (arguments, says) in [(&["test", "--fast"][..], "--fast"), (&["bench", "json"], "json")] {
-        xtask(arguments).badly(says);
+        xtask(arguments).assert_failure(says);
     }
 }
 
@@ -59,15 +59,16 @@ fn guests() {
     ] {
         let path = place.file("guest.elf", &file);
         let ended = xtask(&["qemu", "--guest", &path, "--json", json.to_str().unwrap()]);
-        ended.badly(says);
+        ended.assert_failure(says);
         assert!(ended.stderr.starts_with(&format!("error: {path}: ")), "{}", ended.stderr);
         assert_eq!(ended.stdout, "");
         assert!(!json.exists());
     }
     let directory = place.path().to_str().unwrap();
-    xtask(&["qemu", "--guest", directory]).badly("Is a directory");
-    xtask(&["qemu", "--guest", "none.elf"]).badly("none.elf: cannot be read: No such file");
-    xtask(&["qemu", "--timeout", "0"]).badly("--timeout");
+    xtask(&["qemu", "--guest", directory]).assert_failure("Is a directory");
+    xtask(&["qemu", "--guest", "none.elf"])
+        .assert_failure("none.elf: cannot be read: No such file");
+    xtask(&["qemu", "--timeout", "0"]).assert_failure("--timeout");
 }
 
 #[test]
@@ -75,6 +76,6 @@ fn guests() {
 fn bench_measures_no_debug_build() {
     let place = place("bench");
     let file = place.path().join("numbers.json");
-    xtask(&["bench", "--json", file.to_str().unwrap()]).badly("this is a debug build");
+    xtask(&["bench", "--json", file.to_str().unwrap()]).assert_failure("this is a debug build");
     assert!(!file.exists());
 }

@@ -2,11 +2,16 @@
 
 use std::fs;
 
-use crate::program::{Ended, command, end, listed, place, script, xtask};
+use crate::program::{ProgramOutput, command, listed, place, run_with_input, script, xtask};
 
 /// Runs `test` with scripts. The script for cargo fails if its arguments match the shell pattern `fails`. If `fails` is the name of a tool,
 /// that tool is missing. The script for valgrind reports `collected` instructions. Returns how `test` ended, and the logged calls.
-fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
+fn check(
+    name: &str,
+    fails: &str,
+    collected: u64,
+    rustup: Option<&str>,
+) -> (ProgramOutput, Vec<String>) {
     let steps: Vec<&str> = STEPS.split(' ').flat_map(|step| ["--only", step]).collect();
     check_only(&steps, name, fails, collected, rustup)
 }
@@ -18,7 +23,7 @@ fn check_only(
     fails: &str,
     collected: u64,
     rustup: Option<&str>,
-) -> (Ended, Vec<String>) {
+) -> (ProgramOutput, Vec<String>) {
     let place = place(name);
     let log = place.path().join("log");
     let (log, home) = (log.display(), place.path().display());
@@ -56,7 +61,7 @@ fn check_only(
         .env("RUSTUP_HOME", place.path().join("rustup-home"))
         .env_remove("RUSTDOCFLAGS")
         .env_remove("RUSTFLAGS");
-    let ended = end(command, b"");
+    let ended = run_with_input(command, b"");
     let log = fs::read_to_string(place.path().join("log")).unwrap();
     let asked = |line: &&str| !line.contains("--version");
     (ended, log.lines().filter(asked).map(str::to_owned).collect())
@@ -220,15 +225,15 @@ fn steps_run_beside_each_other() {
 fn steps_are_listed() {
     assert_eq!(listed(&["test", "--list"]).join(" "), STEPS);
     assert_eq!(
-        xtask(&["test", "--only", "tests", "--only", "fmt", "--list"]).well(),
+        xtask(&["test", "--only", "tests", "--only", "fmt", "--list"]).assert_success(),
         "fmt         cargo fmt --all --check\ntests       cargo test --workspace\n"
     );
 }
 
 #[test]
 fn the_nearest_step_is_named() {
-    xtask(&["test", "--only", "clipy"]).badly("'clipy'");
-    xtask(&["test", "--only", "clipy"]).badly("tip: a similar value exists: 'clippy'");
+    xtask(&["test", "--only", "clipy"]).assert_failure("'clipy'");
+    xtask(&["test", "--only", "clipy"]).assert_failure("tip: a similar value exists: 'clippy'");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 use tests::program::{has_help, shows_help_without_arguments};
 
-use crate::program::{PROGRAM, command, end, xtask};
+use crate::program::{PROGRAM, command, run_with_input, xtask};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    let whole = xtask(&["--help"]).well();
+    let whole = xtask(&["--help"]).assert_success();
     for name in ["test", "prove", "bench", "fuzz", "header", "mutants", "qemu"] {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
     }
@@ -22,7 +22,7 @@ fn no_command_is_shown_the_help() {
 fn mutants_without_cargo_mutants_says_what_to_type() {
     let mut command = command(&["mutants"]);
     command.env("CARGO", "/bin/false");
-    end(command, b"").badly(
+    run_with_input(command, b"").assert_failure(
         "cargo mutants is missing; install it with: cargo install --locked cargo-mutants@27.1.0",
     );
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-pub(crate) use tests::program::{Ended, Place, end};
+pub(crate) use tests::program::{ProgramOutput, TestDirectory, run_with_input};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");
 
@@ -12,16 +12,16 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     tests::program::command(PROGRAM, arguments)
 }
 
-pub(crate) fn xtask(arguments: &[&str]) -> Ended {
-    end(command(arguments), b"")
+pub(crate) fn xtask(arguments: &[&str]) -> ProgramOutput {
+    run_with_input(command(arguments), b"")
 }
 
-pub(crate) fn place(name: &str) -> Place {
-    Place::below(env!("CARGO_TARGET_TMPDIR"), name)
+pub(crate) fn place(name: &str) -> TestDirectory {
+    TestDirectory::new_in(env!("CARGO_TARGET_TMPDIR"), name)
 }
 
 /// Writes a script that takes the place of a program, and returns its path.
-pub(crate) fn script(place: &Place, name: &str, text: &str) -> String {
+pub(crate) fn script(place: &TestDirectory, name: &str, text: &str) -> String {
     let path = place.file(name, format!("#!/bin/sh\n{text}\n"));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
@@ -29,6 +29,6 @@ pub(crate) fn script(place: &Place, name: &str, text: &str) -> String {
 
 /// Returns the names of the steps that a command lists.
 pub(crate) fn listed(arguments: &[&str]) -> Vec<String> {
-    let list = xtask(arguments).well();
+    let list = xtask(arguments).assert_success();
     list.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
 }

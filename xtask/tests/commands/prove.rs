@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use crate::program::{Ended, command, end, listed, place, script, xtask};
+use crate::program::{ProgramOutput, command, listed, place, run_with_input, script, xtask};
 
 /// Runs `prove` with `arguments`, and a rustup that cannot run Miri. Returns how `prove` ended, and the logged calls.
-fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
+fn prove(name: &str, arguments: &[&str]) -> (ProgramOutput, Vec<String>) {
     let place = place(name);
     let log = place.path().join("log");
     let logs = "echo \"$* [$RUSTFLAGS $SCHEDULES$PREEMPTIONS]\" >>";
@@ -13,7 +13,7 @@ fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
     script(&place, "rustup", "exit 1");
     let mut command = command(&["prove"]);
     command.args(arguments).env("CARGO", cargo).env("PATH", place.path()).env_remove("RUSTFLAGS");
-    let ended = end(command, b"");
+    let ended = run_with_input(command, b"");
     let log = fs::read_to_string(log).unwrap_or_default();
     (ended, log.lines().map(str::to_owned).collect())
 }
@@ -43,10 +43,10 @@ fn steps_are_listed() {
         ]
     );
     assert_eq!(
-        xtask(&["prove", "--only", "miri", "--list"]).well(),
+        xtask(&["prove", "--only", "miri", "--list"]).assert_success(),
         "miri         tests with threads in Miri, with many seeds\n"
     );
-    xtask(&["prove", "--only", "coq"]).badly("'coq'");
+    xtask(&["prove", "--only", "coq"]).assert_failure("'coq'");
 }
 
 #[test]

@@ -22,13 +22,13 @@ fn run(command: &mut Command) -> String {
     printed
 }
 
-fn place(name: &str) -> PathBuf {
+fn output_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Builds the static library, and returns its path.
 fn library() -> PathBuf {
-    let target = place("library");
+    let target = output_path("library");
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(CRATE)
@@ -51,7 +51,7 @@ fn readme() -> PathBuf {
     let text = fs::read_to_string(format!("{CRATE}/README.md")).unwrap();
     let (_, from) = text.split_once("```c\n").unwrap();
     let (program, _) = from.split_once("```\n").unwrap();
-    let path = place("readme.c");
+    let path = output_path("readme.c");
     fs::write(&path, program).unwrap();
     path
 }
@@ -64,7 +64,7 @@ fn cc() -> Command {
 
 #[test]
 fn a_program_in_c() {
-    let program = place("c-program");
+    let program = output_path("c-program");
     let mut compile = cc();
     for source in ["main.c", "values.c", "calls.c", "sampling.c"] {
         compile.arg(format!("{CRATE}/tests/c/{source}"));
@@ -84,13 +84,13 @@ fn a_program_without_libc() {
         .arg(format!("{CRATE}/tests/c/alone.c"))
         .arg(library())
         .arg("-o")
-        .arg(place("c-alone"));
+        .arg(output_path("c-alone"));
     run(&mut compile);
 }
 
 /// Compiles C code that includes `vfperf.h`. `options` select the other header from which `vfperf.h` takes its integer types.
 fn types(program: &str, options: &[&str]) -> Output {
-    let path = place("types.c");
+    let path = output_path("types.c");
     let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, 0, value); }\n";
     fs::write(&path, format!("#include \"vfperf.h\"\n{program}{main}")).unwrap();
     let kernel = format!("-I{CRATE}/tests/c/kernel");

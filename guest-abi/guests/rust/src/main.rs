@@ -11,10 +11,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::clock::Clock;
 use guest_abi::event::{DramEvent, SparcEvent};
-use guest_abi::guest::{Bounds, Core, StrandDriver, Sun4v};
+use guest_abi::guest::{SnapshotLimits, Core, StrandDriver, Sun4v};
 use guest_abi::kernel::{CPU_START, MACH_EXIT};
 use guest_abi::layout::{SparcPcr, SparcPic};
-use guest_abi::sampling::{Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::sampling::{InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
 use guest_abi::{ApiGroup, Counter, Error, Hypercall, PerfCounters, Pmu, StrandId, Trap, Version};
 
 global_asm!(include_str!("../start.s"), options(raw));
@@ -31,7 +31,7 @@ unsafe extern "C" {
 }
 
 /// The maximum number of strands that the guest uses. Each strand needs a record and a stack.
-const MOST: usize = 64;
+const MAX_STRANDS: usize = 64;
 
 /// The number of rounds of the measured program. A round calls `work_once` and `work_twice`; each performs `TIMES` iterations.
 const ROUNDS: u64 = 20;
@@ -60,15 +60,15 @@ struct Strand {
 unsafe impl Sync for Strand {}
 
 #[repr(align(64))]
-struct Stacks(UnsafeCell<[[u8; 0x8000]; MOST]>);
+struct Stacks(UnsafeCell<[[u8; 0x8000]; MAX_STRANDS]>);
 
 // SAFETY: each strand uses its own stack.
 unsafe impl Sync for Stacks {}
 
-static STACKS: Stacks = Stacks(UnsafeCell::new([[0; 0x8000]; MOST]));
+static STACKS: Stacks = Stacks(UnsafeCell::new([[0; 0x8000]; MAX_STRANDS]));
 
 #[unsafe(export_name = "strand_records")]
-static STRANDS: [Strand; MOST] = {
+static STRANDS: [Strand; MAX_STRANDS] = {
     let mut cpu = 0;
     let mut strands = [const {
         Strand {
@@ -80,8 +80,8 @@ static STRANDS: [Strand; MOST] = {
             samples: [const { AtomicU64::new(0) }; 3],
             done: AtomicU64::new(0),
         }
-    }; MOST];
-    while cpu < MOST {
+    }; MAX_STRANDS];
+    while cpu < MAX_STRANDS {
         strands[cpu].cpu = cpu;
         // SAFETY: the result is the address after the last byte of this stack.
         strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * 0x8000) };
@@ -99,14 +99,14 @@ fn sun4v() -> Sun4v {
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {
-        first();
+        run_first();
     } else {
         measure(strand);
     }
 }
 
 /// Starts the other strands, measures, and prints the results.
-fn first() -> ! {
+fn run_first() -> ! {
     let console = Core::new(sun4v());
     // cpu_start and mach_exit need group CORE. All strands of a guest share one negotiation.
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
@@ -190,15 +190,15 @@ fn measure(strand: &'static Strand) {
         if sampler.start(&mut unit, sun4v().ticks()).is_ok() {
             // SAFETY: only this strand and its handler use the field, and interrupts are off.
             unsafe { *strand.sampling.get() = Some((unit, sampler)) };
-            interrupts(true);
+            set_interrupts(true);
             program();
-            interrupts(false);
+            set_interrupts(false);
             // SAFETY: only this strand and its handler use the field, and interrupts are off again.
             if let Some((mut unit, mut sampler)) = unsafe { (*strand.sampling.get()).take() } {
-                sampler.stop(&mut unit, &interrupted(strand, 0));
+                sampler.stop(&mut unit, &interrupt_point(strand, 0));
                 while let Some(sample) = sampler.pop() {
-                    let place = place(sample.at.address);
-                    strand.samples[place].fetch_add(1, Ordering::Relaxed);
+                    let bucket = bucket(sample.at.address);
+                    strand.samples[bucket].fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
@@ -207,7 +207,7 @@ fn measure(strand: &'static Strand) {
 }
 
 /// Returns the index in [`Strand::samples`] at which to count a sample with this address.
-fn place(address: u64) -> usize {
+fn bucket(address: u64) -> usize {
     let end = &raw const work_end as u64;
     if (work_once as *const () as u64..work_twice as *const () as u64).contains(&address) {
         0
@@ -218,8 +218,8 @@ fn place(address: u64) -> usize {
     }
 }
 
-fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
-    Interrupted {
+fn interrupt_point(strand: &Strand, address: u64) -> InterruptPoint<SparcMode> {
+    InterruptPoint {
         address,
         // The guest uses its CPU number as the strand's number.
         strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
@@ -236,12 +236,12 @@ extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     // SAFETY: the interrupted program does not use the field while interrupts are on.
     if let Some((unit, sampler)) = unsafe { &mut *strand.sampling.get() } {
         // If the unit refuses to continue, the samples taken so far remain.
-        let _ = sampler.handle(unit, &interrupted(strand, address));
+        let _ = sampler.handle(unit, &interrupt_point(strand, address));
     }
 }
 
 /// Enables or disables the overflow trap, through PIL and PSTATE.IE (bit 1). PSTATE.PEF and PSTATE.PRIV stay set.
-fn interrupts(on: bool) {
+fn set_interrupts(on: bool) {
     let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
     // SAFETY: the trap table has a handler for the overflow, and no other interrupt occurs.
     unsafe {
@@ -263,7 +263,7 @@ fn memory(console: &Core<Sun4v>) -> Result<(), Error> {
     for (pmu, count) in service.probe()?.usable().iter().zip(&mut counts) {
         if let Pmu::Dram(channel) = pmu {
             service.select(channel, Counter::Pic0, DramEvent::Reads)?;
-            *count = Some(service.snapshot(channel, Bounds::ONCE)?.count(Counter::Pic0));
+            *count = Some(service.snapshot(channel, SnapshotLimits::ONCE)?.count(Counter::Pic0));
         }
     }
     for word in BLOCK.iter().step_by(8) {
@@ -271,7 +271,7 @@ fn memory(console: &Core<Sun4v>) -> Result<(), Error> {
     }
     let (mut reads, mut used) = (0, 0);
     for count in counts.iter_mut().flatten() {
-        reads += count.update(&service.snapshot(count.pmu(), Bounds::ONCE)?)?;
+        reads += count.update(&service.snapshot(count.pmu(), SnapshotLimits::ONCE)?)?;
         used += 1;
     }
     writeln!(console, "{} lines read, {reads} reads in {used} memory channels", SIZE / 64)?;

@@ -38,24 +38,24 @@ use std::vec;
 use std::vec::Vec;
 
 use super::word::Operation;
-use run::{Answers, Memory, Next, Run, Spins, Words, death, execute};
-pub use run::{choice, is_dead, until, until_dead};
-pub(super) use run::{spins, taken};
+use run::{Answers, Memory, NextAction, Run, Spins, Words, death, execute};
+pub use run::{choice, is_dead, wait_until_dead, wait_until_nonzero};
+pub(super) use run::{note_spin, perform};
 
 /// A strand's code, which is called once per round. Its arguments are the shared data, and the value that the previous round returned (0 at
 /// first). If the code returns `None`, the strand ends. The returned value is all that the strand knows in the next round.
-pub type Part<'a, T> = &'a dyn Fn(&T, u64) -> Option<u64>;
+pub type StrandCode<'a, T> = &'a dyn Fn(&T, u64) -> Option<u64>;
 
 /// A strand of a model: its code, and whether it can die.
 #[allow(missing_debug_implementations, reason = "it is code")]
 pub struct Strand<'a, T> {
-    part: Part<'a, T>,
+    part: StrandCode<'a, T>,
     mortal: bool,
 }
 
 impl<'a, T> Strand<'a, T> {
     /// Returns a strand that executes this code.
-    pub fn new(part: Part<'a, T>) -> Self {
+    pub fn new(part: StrandCode<'a, T>) -> Self {
         Self { part, mortal: false }
     }
 
@@ -68,7 +68,7 @@ impl<'a, T> Strand<'a, T> {
 
 /// The result of a search: the numbers of visited states, orders and ends.
 #[derive(Clone, Copy, Debug)]
-pub struct Explored {
+pub struct Exploration {
     /// The number of different states that the search has visited.
     pub states: usize,
     /// The number of orders of steps. An order ends when no strand can continue, or when it returns to one of its earlier states.
@@ -84,11 +84,11 @@ struct Node {
     /// The previous node, and the answer to its step: the value that the word held, or the choice that was made. `None` at the beginning of
     /// a round.
     from: Option<(usize, u64)>,
-    next: Next,
+    next: NextAction,
 }
 
 /// The node number that stands for a dead strand.
-const NOWHERE: usize = usize::MAX;
+const DEAD_NODE: usize = usize::MAX;
 
 struct Search<'a, T> {
     shared: &'a T,
@@ -118,7 +118,7 @@ impl<T> Search<'_, T> {
     fn node(&mut self, strand: usize, round: u64, from: Option<(usize, u64)>) -> usize {
         if self.words.outdated {
             // A placeholder, because the search is about to begin again.
-            self.nodes.push(Node { strand, round, from, next: Next::Ends });
+            self.nodes.push(Node { strand, round, from, next: NextAction::Ends });
             return self.nodes.len() - 1;
         }
         let (mut answers, mut back) = (vec![], from);
@@ -140,9 +140,9 @@ impl<T> Search<'_, T> {
         };
         let next = match (stopped, result) {
             (Some(next), _) => next,
-            (None, Ok(Some(round))) => Next::Begins(round),
-            (None, Ok(None)) => Next::Ends,
-            (None, Err(said)) => Next::Panics(said),
+            (None, Ok(Some(round))) => NextAction::Begins(round),
+            (None, Ok(None)) => NextAction::Ends,
+            (None, Err(said)) => NextAction::Panics(said),
         };
         self.nodes.push(Node { strand, round, from, next });
         self.nodes.len() - 1
@@ -172,8 +172,8 @@ impl<T> Search<'_, T> {
         loop {
             let node = state.at[strand];
             state.at[strand] = match self.nodes[node].next {
-                Next::Begins(round) => self.begin(strand, round),
-                Next::Takes(word, operation, None) if !self.words.words[word].is_shared() => {
+                NextAction::Begins(round) => self.begin(strand, round),
+                NextAction::Takes(word, operation, None) if !self.words.words[word].is_shared() => {
                     let found = state.memory.take(&self.words, word, operation);
                     self.follow(node, found)
                 }
@@ -184,13 +184,13 @@ impl<T> Search<'_, T> {
 
     /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. If so, a step of another
     /// strand is a preemption.
-    fn goes_on(&self, state: &State) -> bool {
+    fn can_continue(&self, state: &State) -> bool {
         let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
         node.is_some_and(|node| match node.next {
-            Next::Takes(word, _, unless) => {
+            NextAction::Takes(word, _, unless) => {
                 node.from.is_some() && unless != Some(state.memory.read(&self.words, word))
             }
-            Next::Chooses(_) => true,
+            NextAction::Chooses(_) => true,
             _ => false,
         })
     }
@@ -198,11 +198,11 @@ impl<T> Search<'_, T> {
     /// Returns the steps that are possible in a state, and the states to which they lead.
     fn steps(&mut self, state: &State) -> Vec<(Step, State)> {
         let mut steps = vec![];
-        let a_death = state.at.contains(&NOWHERE);
-        let goes_on = self.goes_on(state);
+        let has_dead_strand = state.at.contains(&DEAD_NODE);
+        let can_continue = self.can_continue(state);
         for (strand, node) in state.at.iter().copied().enumerate() {
-            let preempts = goes_on && strand != state.last;
-            if node == NOWHERE || preempts && state.left == 0 {
+            let preempts = can_continue && strand != state.last;
+            if node == DEAD_NODE || preempts && state.left == 0 {
                 continue;
             }
             let left = match self.preemptions {
@@ -210,22 +210,23 @@ impl<T> Search<'_, T> {
                 _ => state.left - usize::from(preempts),
             };
             let next = self.nodes[node].next.clone();
-            if self.strands[strand].mortal && !a_death && !matches!(next, Next::Ends) {
+            if self.strands[strand].mortal && !has_dead_strand && !matches!(next, NextAction::Ends)
+            {
                 let mut to = State { left, ..state.clone() };
-                to.at[strand] = NOWHERE;
-                let number = self.words.used(death(strand), 1 << strand, true);
+                to.at[strand] = DEAD_NODE;
+                let number = self.words.note_use(death(strand), 1 << strand, true);
                 to.memory.take(&self.words, number, Operation::Swap(1));
                 steps.push(((strand, node, None), to));
             }
             let answers = match next {
-                Next::Takes(word, _, unless) => {
+                NextAction::Takes(word, _, unless) => {
                     let found = state.memory.read(&self.words, word);
                     if unless == Some(found) {
                         continue;
                     }
                     found..found + 1
                 }
-                Next::Chooses(number) => 0..number,
+                NextAction::Chooses(number) => 0..number,
                 _ => continue,
             };
             for answer in answers {
@@ -233,7 +234,7 @@ impl<T> Search<'_, T> {
                 if left != UNLIMITED {
                     (to.last, to.left) = (strand, left);
                 }
-                if let Next::Takes(word, operation, _) = next {
+                if let NextAction::Takes(word, operation, _) = next {
                     to.memory.take(&self.words, word, operation);
                 }
                 to.at[strand] = self.follow(node, answer);
@@ -267,7 +268,7 @@ impl<T> Search<'_, T> {
         for (strand, node, answer) in path {
             let step = match (&self.nodes[*node].next, answer) {
                 (_, None) => "dies".to_owned(),
-                (Next::Takes(word, operation, _), Some(found)) => {
+                (NextAction::Takes(word, operation, _), Some(found)) => {
                     format!("{operation:x?} of word {word}, which holds {found:#x}")
                 }
                 (_, Some(answer)) => format!("chooses {answer}"),
@@ -278,7 +279,7 @@ impl<T> Search<'_, T> {
     }
 
     /// Visits every state. Returns `None` if an operation uses a word in a new way: the search must then begin again.
-    fn visit(&mut self, after: &mut impl FnMut(&T)) -> Option<Explored> {
+    fn visit(&mut self, after: &mut impl FnMut(&T)) -> Option<Exploration> {
         struct Frame {
             fingerprint: u128,
             steps: vec::IntoIter<(Step, State)>,
@@ -286,8 +287,12 @@ impl<T> Search<'_, T> {
         }
         let mut visited: HashMap<u128, f64> = HashMap::new();
         let (mut ends, mut all_orders) = (0, 0.0);
-        let mut first =
-            State { memory: Memory::default(), at: vec![], last: NOWHERE, left: self.preemptions };
+        let mut first = State {
+            memory: Memory::default(),
+            at: vec![],
+            last: DEAD_NODE,
+            left: self.preemptions,
+        };
         for strand in 0..self.strands.len() {
             first.at.push(self.begin(strand, 0));
         }
@@ -299,8 +304,8 @@ impl<T> Search<'_, T> {
         let mut entered = Some(first);
         loop {
             if let Some(state) = entered.take() {
-                for node in state.at.iter().filter(|node| **node != NOWHERE) {
-                    if let Next::Panics(said) = &self.nodes[*node].next {
+                for node in state.at.iter().filter(|node| **node != DEAD_NODE) {
+                    if let NextAction::Panics(said) = &self.nodes[*node].next {
                         self.failed(&path, said);
                     }
                 }
@@ -311,8 +316,8 @@ impl<T> Search<'_, T> {
                 let fingerprint = self.fingerprint(&state);
                 visited.insert(fingerprint, 1.0);
                 let mut orders = 0.0;
-                let goes_on = steps.iter().any(|((.., answer), _)| answer.is_some());
-                if !goes_on {
+                let can_continue = steps.iter().any(|((.., answer), _)| answer.is_some());
+                if !can_continue {
                     ends += 1;
                     orders = 1.0;
                     let words = core::mem::take(&mut self.words);
@@ -355,13 +360,13 @@ impl<T> Search<'_, T> {
                 }
             }
         }
-        Some(Explored { states: visited.len(), orders: all_orders, ends })
+        Some(Exploration { states: visited.len(), orders: all_orders, ends })
     }
 }
 
 /// Takes the steps of the strands in every order. Calls `after` in each state in which no strand can continue; `after` sees the words of
 /// this state. If a strand or `after` panics, this function panics with the steps that lead to the panic.
-pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], after: impl FnMut(&T)) -> Explored {
+pub fn explore<T>(shared: &T, strands: &[Strand<'_, T>], after: impl FnMut(&T)) -> Exploration {
     explore_within(UNLIMITED, shared, strands, after)
 }
 
@@ -375,7 +380,7 @@ pub fn explore_within<T>(
     shared: &T,
     strands: &[Strand<'_, T>],
     mut after: impl FnMut(&T),
-) -> Explored {
+) -> Exploration {
     let preemptions = match std::env::var("PREEMPTIONS").map(|number| number.parse()) {
         Ok(Ok(255)) => UNLIMITED,
         Ok(Ok(number)) if preemptions != UNLIMITED => number,
@@ -397,7 +402,7 @@ pub fn explore_within<T>(
         if let Some(explored) = search.visit(&mut after) {
             let test = std::thread::current();
             let (name, seconds) = (test.name().unwrap_or_default(), start.elapsed().as_secs_f64());
-            let Explored { states, orders, ends } = explored;
+            let Exploration { states, orders, ends } = explored;
             let said = format!(
                 "{name}: {states} states, {orders:.1e} orders, {ends} ends, {seconds:.1} s\n"
             );

@@ -2,7 +2,7 @@
 
 /// A word that a strand accesses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct WordLocation {
     pub(super) address: usize,
     /// The value that the word has before any strand begins.
     pub(super) initial: u64,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use guest_abi::StrandId;
 use loom::cell::UnsafeCell;
 
-use crate::sync::model::{explore, meet};
+use crate::sync::model::{explore, run_concurrently};
 use crate::sync::{OwnedLock, steps};
 
 /// The value that the lock guards. Loom reports an error if two accesses to the value are not ordered.
@@ -39,7 +39,7 @@ fn takes<const STRAND: usize>(guarded: &Guarded) {
 fn three_owners() {
     explore(3, 20, || {
         let guarded = Rc::new(Guarded::default());
-        meet(&guarded, [takes::<0>, takes::<1>, takes::<2>]);
+        run_concurrently(&guarded, [takes::<0>, takes::<1>, takes::<2>]);
         assert_eq!(guarded.lock.owner(), None);
         assert!(guarded.change_locked(3));
     });
@@ -57,7 +57,7 @@ fn two_strands_report_a_death() {
         let guarded = Rc::new(Guarded::default());
         core::mem::forget(guarded.lock.lock(StrandId::new(0).unwrap(), 1));
         guarded.change();
-        meet(&guarded, [reports_and_takes::<1>, reports_and_takes::<2>]);
+        run_concurrently(&guarded, [reports_and_takes::<1>, reports_and_takes::<2>]);
         assert_eq!(guarded.lock.owner(), None);
         assert!(guarded.change_locked(1));
     });
@@ -75,7 +75,7 @@ fn an_owner_dies_at_each_step() {
     for dies in [dies_at::<0> as fn(&Guarded), dies_at::<1>, dies_at::<2>] {
         explore(4, 20, move || {
             let guarded = Rc::new(Guarded::default());
-            meet(&guarded, [dies, takes::<1>]);
+            run_concurrently(&guarded, [dies, takes::<1>]);
             assert_eq!(guarded.lock.owner(), None);
             assert!(guarded.change_locked(1));
         });

@@ -93,7 +93,7 @@ fn a_death_between_two_tries() {
             let lock = Rc::clone(&lock);
             move || assert!(lock.abandon(FIRST))
         };
-        let (guard, came) = steps::before(step, reported, || lock.lock(LAST, 3));
+        let (guard, came) = steps::interleave_at(step, reported, || lock.lock(LAST, 3));
         assert_eq!((guard.is_some(), came), (taken, taken), "step {step}");
     }
 }

@@ -52,7 +52,7 @@ fn refusals_that_cross_are_counted() {
         let turns = Rc::new(turns());
         let other = Rc::clone(&turns);
         let crosses = move || assert!(other.refuse(strand(4)));
-        let (refused, crossed) = steps::before(step, crosses, || turns.refuse(strand(3)));
+        let (refused, crossed) = steps::interleave_at(step, crosses, || turns.refuse(strand(3)));
         assert!(refused, "{step}");
         let waiting = if crossed { 4 } else { 3 };
         assert_eq!(refusals(&turns), 2 * waiting - (waiting - 1), "{step}");
@@ -79,7 +79,7 @@ fn one_of_two_is_served() {
         let served = Rc::new(core::cell::Cell::new(false));
         let (other, its) = (Rc::clone(&gate), Rc::clone(&served));
         let crosses = move || its.set(other.ask(strand(7), || ()).is_ok());
-        let (asked, crossed) = steps::before(step, crosses, || gate.ask(strand(3), || ()));
+        let (asked, crossed) = steps::interleave_at(step, crosses, || gate.ask(strand(3), || ()));
         assert_ne!(asked.is_ok(), served.get(), "{step}");
         assert!(gate.entered() == 1 || asked == Err(Refused::Taken));
         if !crossed {

@@ -68,7 +68,8 @@ fn at_each_step_of_a_gate() {
                     before(&gate);
                     let other = Rc::clone(&gate);
                     let acts = move || _ = call(&other, OTHER);
-                    let lived = steps::die_at(step, || steps::before(meets, acts, || dies(&gate)));
+                    let lived =
+                        steps::die_at(step, || steps::interleave_at(meets, acts, || dies(&gate)));
                     died |= lived.is_none();
                     gate.abandon(strand(DIES));
                     goes_on(&gate, number == 4, &(number, dying, step, meets));
@@ -100,7 +101,7 @@ fn a_death_that_is_reported_twice() {
                 assert!(ask(&other, OTHER).is_ok());
             };
             let second = || gate.abandon(strand(DIES));
-            if !died || !steps::before(step, reports_and_asks, second).1 {
+            if !died || !steps::interleave_at(step, reports_and_asks, second).1 {
                 break;
             }
             reports += 1;
@@ -177,7 +178,7 @@ fn a_refusal_that_a_round_of_turns_overtakes() {
                 turn(&gate);
             }
         };
-        let (asked, came) = steps::before(step, round, || ask(&gate, ASKS));
+        let (asked, came) = steps::interleave_at(step, round, || ask(&gate, ASKS));
         assert!(asked.is_err(), "step {step}");
         call(&gate, TURN);
         call(&gate, OTHER);

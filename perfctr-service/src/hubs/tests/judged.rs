@@ -224,7 +224,7 @@ fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
                 let (hub, stuck) = (Rc::clone(&hub), Rc::clone(&stuck));
                 move || stuck.set(hub.is_stuck(LIMIT))
             };
-            let came = steps::before(step, asks, || hub.calls(other)).1;
+            let came = steps::interleave_at(step, asks, || hub.calls(other)).1;
             assert!(!stuck.get(), "{number}, step {step}");
             if !came {
                 break;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::vec::Vec;
 
-use hv_core::sync::model::{Part, explore};
+use hv_core::sync::model::{StrandCode, explore};
 use hv_core::sync::{AtomicU32, Ordering, steps};
 use loom::cell::UnsafeCell;
 
@@ -165,7 +165,7 @@ fn twice<const NUMBER: usize>(hub: &Hub) {
     once::<NUMBER>(hub);
 }
 
-fn meet<const N: usize>(hub: Hub, strands: [Part<Hub>; N]) -> Rc<Hub> {
+fn meet<const N: usize>(hub: Hub, strands: [StrandCode<Hub>; N]) -> Rc<Hub> {
     let hub = Rc::new(hub);
     hv_core::sync::model::meet(&hub, strands);
     hub
@@ -194,7 +194,7 @@ fn three_asks() {
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(3, 1_000, || {
-        let ends: Part<Hub> = |hub| {
+        let ends: StrandCode<Hub> = |hub| {
             hub.end();
             twice::<0>(hub);
         };
@@ -238,7 +238,7 @@ fn a_strand_that_has_gone_costs_r_refusals() {
 #[test]
 fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(2, 1_000, || {
-        let ends: Part<Hub> = |hub| {
+        let ends: StrandCode<Hub> = |hub| {
             hub.end();
             hub.call(2);
         };
@@ -253,7 +253,7 @@ fn a_busy_chip_keeps_the_turn() {
     explore(2, 1_000, || {
         let hub = Hub::new();
         assert!(hub.ask(1));
-        let finds_busy: Part<Hub> = |hub| {
+        let finds_busy: StrandCode<Hub> = |hub| {
             hub.access();
             hub.release.take();
             hub.gate.give_back(strand(1));

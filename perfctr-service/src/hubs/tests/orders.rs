@@ -167,7 +167,7 @@ fn three_strands_call() {
 fn a_death(hub: &Hub) {
     let (dies, lives) = (calls(0, 1), calls(1, 1));
     let reports: Code = Box::new(|hub, _| {
-        orders::until_dead(0);
+        orders::wait_until_dead(0);
         hub.in_flight.store(0, Ordering::SeqCst);
         hub.arbiter.abandon(strand(0));
         None
@@ -193,7 +193,7 @@ fn a_strand_dies_that_was_refused_or_has_refused() {
 /// Checks that a hub that works is never judged broken. Returns `true` if strand 0 judges the hub broken in some order.
 fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
     let broken = Cell::new(false);
-    let asks: Part = &|hub: &Hub, _| {
+    let asks: StrandCode = &|hub: &Hub, _| {
         let ended = read(&hub.ended);
         let clock = RefCell::new(Vec::new());
         let asked = hub.asks(0, || {
@@ -217,7 +217,7 @@ fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
     broken.get()
 }
 
-type Part<'a> = orders::Part<'a, Hub>;
+type StrandCode<'a> = orders::StrandCode<'a, Hub>;
 
 /// Returns a hub that strand 0 has found busy for nearly the whole limit. Calls `begin` with the new hub, and `look` each time before
 /// strand 0 asks.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::vec;
 use std::vec::Vec;
 
-use hv_core::sync::schedules::{any_below, explore, meet, pause};
+use hv_core::sync::schedules::{explore, pause, random_below, run_concurrently};
 use hv_core::sync::{spin_loop, steps};
 
 use super::super::gate::{Gate, Refused};
@@ -48,7 +48,7 @@ impl Hub {
     fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
         let release = ask(&self.gate, number)?;
         self.access(number);
-        if is_busy && any_below(8) == 0 {
+        if is_busy && random_below(8) == 0 {
             self.gate.give_back(strand(number));
             return Err(Refused::Taken);
         }
@@ -93,7 +93,7 @@ fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, as
         let hub = Hub::new();
         hub.refuse(1..=gone);
         let unserved = Mutex::new(gone);
-        meet(strands - gone, |number| {
+        run_concurrently(strands - gone, |number| {
             let served = (0..asks).filter(|_| {
                 let answer = hub.call(1 + gone + number, true);
                 if answer.is_err() {
@@ -107,7 +107,7 @@ fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, as
         });
         let unserved = *unserved.lock().unwrap();
         assert!(asks < usize::MAX || unserved == gone);
-        hub.alone(1 + any_below(strands), unserved);
+        hub.alone(1 + random_below(strands), unserved);
     });
 }
 
@@ -149,8 +149,8 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
     }
     explore(schedules, move || {
         let hub = Hub::new();
-        let patient = 1 + any_below(strands - 1);
-        let refused: Vec<bool> = (0..strands).map(|_| any_below(4) != 0).collect();
+        let patient = 1 + random_below(strands - 1);
+        let refused: Vec<bool> = (0..strands).map(|_| random_below(4) != 0).collect();
         hub.refuse((1..strands).filter(|number| *number == patient || refused[*number]));
         let others = Mutex::new(Others {
             tickets: 2,
@@ -160,7 +160,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
             over: false,
         });
         let others = |look: &mut dyn FnMut(&mut Others)| look(&mut others.lock().unwrap());
-        meet(3, |part| {
+        run_concurrently(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
                     // A request that did not get the lock does not count.
@@ -179,8 +179,8 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
                 others(&mut |others| {
                     over = others.over;
                     // Usually the next strand in order asks next, so that turns go round.
-                    let step = match any_below(4) {
-                        0 => any_below(strands),
+                    let step = match random_below(4) {
+                        0 => random_below(strands),
                         _ => 1,
                     };
                     let next = (others.last + step) % strands;
@@ -230,12 +230,12 @@ fn eight_strands_of_which_some_die() {
     const STRANDS: usize = 8;
     explore(1_300, || {
         let hub = Hub::new();
-        meet(STRANDS, |number| {
+        run_concurrently(STRANDS, |number| {
             let mut calls = 0;
             while calls < 2 {
                 hub.report_deaths();
-                let step = match any_below(4) {
-                    0 => any_below(30),
+                let step = match random_below(4) {
+                    0 => random_below(30),
                     _ => usize::MAX,
                 };
                 match steps::die_at(step, || hub.call(number, true)) {

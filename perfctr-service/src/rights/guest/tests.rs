@@ -155,8 +155,8 @@ fn no_refusal_outlives_the_lack_of_a_right() {
             assert!(refuses(&guest));
             let crossing = Arc::clone(&guest);
             let crossed = match raise_first {
-                true => steps::before(step, move || derive(&crossing), || raise(&guest)).1,
-                false => steps::before(step, move || raise(&crossing), || derive(&guest)).1,
+                true => steps::interleave_at(step, move || derive(&crossing), || raise(&guest)).1,
+                false => steps::interleave_at(step, move || raise(&crossing), || derive(&guest)).1,
             };
             if !crossed {
                 break;
@@ -184,7 +184,7 @@ fn no_refusal_outlives_a_setting() {
             returned.put_back(UNIT);
             crossing.release();
         };
-        if !steps::before(step, put_back, || guest.refresh(units.out())).1 {
+        if !steps::interleave_at(step, put_back, || guest.refresh(units.out())).1 {
             break;
         }
         assert_eq!(guest.refusals().refusal(V1_1, Class::Dram, 2, false), None, "{step}");
@@ -198,7 +198,7 @@ fn no_refusal_outlives_a_setting() {
         let crossing = Arc::clone(&guest);
         let record = move || crossing.set_traced(true);
         let derive = || guest.refresh(&UnitSet::new());
-        if steps::before(step, record, derive).1 {
+        if steps::interleave_at(step, record, derive).1 {
             assert!(!refuses(&guest), "{step}");
         }
     }
@@ -236,7 +236,7 @@ fn a_short_negotiation_opens_the_same() {
             let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::new()));
             let (crossing, hit) = (Arc::clone(&guest), Arc::clone(&units));
             let change = || guest.change_version(&version, units.out());
-            let crossed = steps::before(step, move || event(&crossing, &hit), change).1;
+            let crossed = steps::interleave_at(step, move || event(&crossing, &hit), change).1;
             if !crossed {
                 break;
             }

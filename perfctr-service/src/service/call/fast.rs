@@ -6,7 +6,7 @@
 //! words: first the word for untraced calls, then the word for traced calls. It takes the work twice: as a closure, which is inlined where
 //! its operands are in registers, and as a function, which the outlined code for traced calls uses.
 
-use guest_abi::{Kind, PerfReg};
+use guest_abi::{PerfReg, RegisterKind};
 use hv_core::sync::{Ordering, fence};
 use hv_core::trace::{Trace, duration};
 use hv_core::{CallError, Frame, Reply};
@@ -80,7 +80,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             return true;
         }
         // Loads the register number again, because LLVM would otherwise move the common part of both tests before the first test.
-        let allowed = E::Trace::RECORDS && allows(self.strand.guest.recorded(), frame.o0);
+        let allowed = E::Trace::CAN_RECORD && allows(self.strand.guest.recorded(), frame.o0);
         if allowed {
             self.recorded::<SET>(frame.reborrow(), id, outlined);
         }
@@ -201,7 +201,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let refusal = match PerfReg::new(id) {
             Some(register) => {
                 let guard = match register.kind() {
-                    Kind::Hub { hub, .. } => {
+                    RegisterKind::Hub { hub, .. } => {
                         Some((hub, self.strand.arbiter(hub).guard(self.strand.caller.strand)))
                     }
                     _ => None,

@@ -1,7 +1,7 @@
 //! The slow path performs the checks in the order of the contract, and ends calls whose access failed.
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{Hub, HvError, Kind, PerfReg};
+use guest_abi::{Hub, HvError, PerfReg, RegisterKind};
 use hv_core::trace::{Trace, duration};
 use platform::{AccessError, PhysicalAddress};
 
@@ -128,12 +128,12 @@ impl<E: Environment> StrandContext<'_, E> {
     fn access(&self, register: PerfReg, access: Access) -> Result<u64, Refusal> {
         let service = self.service;
         match register.kind() {
-            Kind::Strand => Ok(self.pcr(access)),
-            Kind::L2 => self.l2(access),
-            Kind::Dram { .. } => self
+            RegisterKind::Strand => Ok(self.pcr(access)),
+            RegisterKind::L2 => self.l2(access),
+            RegisterKind::Dram { .. } => self
                 .device(register.index(), access)
                 .map_err(|error| self.failed(register, access.operation(), None, error)),
-            Kind::Hub { hub, .. } => {
+            RegisterKind::Hub { hub, .. } => {
                 let watch = self.watches.hub(hub);
                 let asked = self.arbiter(hub).ask(self.caller.strand, watch, || self.now());
                 let guard = asked.map_err(|blocked| {

@@ -110,7 +110,7 @@ impl CounterUnit for R10000 {
     type Refusal = Infallible;
 
     const OVERFLOWS_AT: u32 = OVERFLOW;
-    const EARLY: u32 = 0;
+    const MAX_EARLY: u32 = 0;
 
     fn events() -> impl Iterator<Item = R10000Event> {
         R10000Event::ALL.iter().copied()

@@ -67,7 +67,7 @@ impl StrandUnit {
     /// Writes bits 31:0 of %pcr, as hyperprivileged code does. OV bits that HOLDOV protects do not change.
     pub fn set_pcr(&mut self, value: u64) {
         let held = SparcPcr::from_bits(value).holds();
-        let written = SparcPcr::from_bits(value & SparcPcr::KEPT);
+        let written = SparcPcr::from_bits(value & SparcPcr::READBACK_MASK);
         let overflows = written.overflows().without(held) | self.pcr.overflows().intersection(held);
         let before = core::mem::replace(&mut self.pcr, written.with_overflows(overflows));
         if let Some(behind) = &mut self.behind {

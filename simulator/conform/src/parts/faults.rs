@@ -1,7 +1,7 @@
 //! Sweep parts in which devices fault. The parts use every register of every unit. Afterwards, they check the state and the calls of all
 //! guests.
 
-use guest_abi::{Hub, Kind, Node, PerfReg};
+use guest_abi::{Hub, Node, PerfReg, RegisterKind};
 use perfctr_service::{Grant, Unit};
 use platform::{Machine, Model};
 
@@ -97,9 +97,9 @@ fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn S
             fill(configuration.machine, system);
             let caller = strand(caller);
             let unit = match register.kind() {
-                Kind::Dram { node, mcu, .. } => Unit::Mcu(node, mcu),
-                Kind::Hub { hub, .. } => Unit::Hub(hub),
-                Kind::Strand | Kind::L2 => Unit::L2(caller.node()),
+                RegisterKind::Dram { node, mcu, .. } => Unit::Mcu(node, mcu),
+                RegisterKind::Hub { hub, .. } => Unit::Hub(hub),
+                RegisterKind::Strand | RegisterKind::L2 => Unit::L2(caller.node()),
             };
             system.change(Change::Break(unit));
             if write {

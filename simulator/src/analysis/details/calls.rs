@@ -16,11 +16,11 @@ use crate::json;
 use crate::nearest::status_name;
 
 /// The maximum number of events in the details. The events are chosen from at most [`STRETCHES`] stretches of time.
-const MOST: usize = 1000;
+const MAX_EVENTS: usize = 1000;
 const STRETCHES: usize = 100;
 
 /// The maximum number of bins (parts) in a histogram of durations.
-const PARTS: u32 = 32;
+const MAX_BINS: u32 = 32;
 
 /// One guest's hypercalls with the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub struct Durations {
 impl Durations {
     fn new(mut durations: Vec<u32>) -> Self {
         let [p50, p90, p99, longest] = percentiles(&mut durations);
-        let part = (longest / PARTS).saturating_add(1);
+        let part = (longest / MAX_BINS).saturating_add(1);
         // The call to `percentiles` has sorted the durations.
         let parts = durations.chunk_by(|one, next| one / part == next / part);
         let histogram = parts.map(|all| (all[0] / part * part, all.len() as u64)).collect();
@@ -69,7 +69,7 @@ type Group = (u8, Discriminant<TracedFunction>, Option<Class>, u64);
 
 /// A trace's events, each decoded once.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct DecodedEvents {
     /// Each event's time and kind, and whether it is a call that succeeded.
     events: Vec<(u64, u16, bool)>,
     /// For each group of calls, the group, the called function's name, and the calls' durations.
@@ -78,7 +78,7 @@ pub(super) struct Known {
     conflicts: Vec<(u64, usize)>,
 }
 
-impl Known {
+impl DecodedEvents {
     pub(super) fn new(trace: &Trace) -> Self {
         let mut known = Self::default();
         for event in trace.streams.iter().flat_map(Stream::events) {
@@ -136,7 +136,7 @@ impl Known {
             name: trace.kinds.get(event.id).map_or_else(Cow::default, |kind| kind.name.clone()),
             fields: arguments(event, &trace.kinds),
         };
-        let mut kept = spread(MOST, &self.events).into_iter().peekable();
+        let mut kept = spread(MAX_EVENTS, &self.events).into_iter().peekable();
         let kept = events.enumerate().filter(|(number, _)| kept.next_if_eq(number).is_some());
         let mut shown: Vec<_> = kept.map(|(_, event)| shown(event)).collect();
         shown.sort_by_key(|event| (event.time, event.strand));

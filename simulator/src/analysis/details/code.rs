@@ -10,9 +10,9 @@ use crate::lookup::{Key, Lookup, mix};
 use crate::memory::Served;
 
 /// The maximum number of instructions whose misses are counted separately during a replay.
-const MOST: usize = 1 << 16;
+const MAX_INSTRUCTIONS: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
-pub(crate) const MOST_CODE: usize = 1024;
+pub(crate) const MAX_CODE: usize = 1024;
 
 /// An instruction of a replayed program, with its misses and the number of cycles that strands waited at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ type Address = (usize, Option<u64>);
 
 impl Key for Address {
     #[inline(always)]
-    fn mixed(&self) -> u64 {
+    fn hash_value(&self) -> u64 {
         mix(self.0 as u64, self.1.unwrap_or(u64::MAX))
     }
 }
@@ -71,7 +71,7 @@ impl Misses {
     /// Adds the misses and the waiting cycles of one execution of an instruction.
     pub(super) fn note(&mut self, program: usize, instruction: Option<u64>, missed: &Missed) {
         self.instructions.or_insert_with((program, instruction), Missed::default).add(missed);
-        if self.instructions.len() > MOST {
+        if self.instructions.len() > MAX_INSTRUCTIONS {
             self.forget();
         }
     }
@@ -102,7 +102,7 @@ impl Misses {
     #[cold]
     fn forget(&mut self) {
         let mut kept = self.sorted();
-        for (_, missed) in kept.split_off(MOST / 2) {
+        for (_, missed) in kept.split_off(MAX_INSTRUCTIONS / 2) {
             self.others.add(&missed);
         }
         self.instructions.take();
@@ -124,7 +124,7 @@ impl Misses {
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;
-        let rest = sorted.split_off(MOST_CODE.min(sorted.len()));
+        let rest = sorted.split_off(MAX_CODE.min(sorted.len()));
         rest.iter().for_each(|(_, missed)| others.add(missed));
         let instruction =
             |((program, address), missed)| InstructionMisses { program, address, missed };
@@ -140,13 +140,13 @@ mod tests {
     fn what_is_waited_for_least_is_summed_up() {
         let mut misses = Misses::new();
         // There is one instruction more than the limit. Each instruction waits one cycle longer than the previous one.
-        let all = MOST as u64 + 1;
+        let all = MAX_INSTRUCTIONS as u64 + 1;
         for address in 0..all {
             misses.note(0, Some(address), &Missed { cycles: address, ..Missed::default() });
         }
-        assert_eq!(misses.instructions.len(), MOST / 2);
+        assert_eq!(misses.instructions.len(), MAX_INSTRUCTIONS / 2);
         let (code, others) = misses.code();
-        assert_eq!(code.len(), MOST_CODE);
+        assert_eq!(code.len(), MAX_CODE);
         assert_eq!((code[0].address, code[0].missed.cycles), (Some(all - 1), all - 1));
         let shown: u64 = code.iter().map(|one| one.missed.cycles).sum();
         assert_eq!(shown + others.cycles, all * (all - 1) / 2);

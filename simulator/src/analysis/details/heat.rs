@@ -50,7 +50,7 @@ type Block = (usize, u64);
 
 impl Key for Block {
     #[inline(always)]
-    fn mixed(&self) -> u64 {
+    fn hash_value(&self) -> u64 {
         mix(self.0 as u64, self.1)
     }
 }

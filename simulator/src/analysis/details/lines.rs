@@ -11,9 +11,9 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 use crate::memory::{MovedLines, Moves, OtherMoves};
 use crate::recording::Reference;
 
-/// The maximum number of lines whose users are recorded. These lines together have at most [`MOST_USERS`] recorded users.
-const MOST: usize = 1 << 14;
-const MOST_USERS: usize = 1 << 17;
+/// The maximum number of lines whose users are recorded. These lines together have at most [`MAX_USERS`] recorded users.
+const MAX_LINES: usize = 1 << 14;
+const MAX_USERS: usize = 1 << 17;
 const SHOWN: usize = 20;
 
 /// Lines that moved between the L2 caches of nodes.
@@ -53,12 +53,12 @@ impl Moved {
         let line = (reference.address.wrapping_add(offset) & ADDRESS_MASK) >> LINE_SHIFT;
         if !self.users.has(line) && moved.get(line).is_some() {
             self.users.add(line);
-            if self.users.len() > MOST {
-                self.forget(MOST / 2, moved);
+            if self.users.len() > MAX_LINES {
+                self.forget(MAX_LINES / 2, moved);
             }
         }
         self.users.note_use(user, offset, reference);
-        if self.users.users() > MOST_USERS {
+        if self.users.users() > MAX_USERS {
             self.forget(self.users.len() / 2, moved);
         }
     }

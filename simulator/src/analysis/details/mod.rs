@@ -30,7 +30,7 @@ use crate::recording::{Mapping, Recording, Reference};
 use crate::replay::scheduler::program_at;
 use crate::run::TimeLine;
 pub use calls::{Calls, Durations, ShownEvent};
-pub(crate) use code::MOST_CODE;
+pub(crate) use code::MAX_CODE;
 pub use code::{InstructionMisses, Missed};
 pub use heat::Heat;
 pub use lines::Lines;
@@ -71,7 +71,7 @@ pub struct Details {
 
 impl Details {
     pub(crate) fn add_events(&mut self, trace: &Trace) {
-        let known = calls::Known::new(trace);
+        let known = calls::DecodedEvents::new(trace);
         self.events = known.shown(trace);
         self.events_lost = trace.lost();
         (self.calls, self.conflicts) = known.counts(trace);
@@ -159,18 +159,18 @@ impl Watcher {
         }
     }
 
-    /// Returns a [`Noting`] for a thread's references on a strand. `offset` is the offset of the thread's addresses, and `instruction` is
+    /// Returns a [`ThreadWatcher`] for a thread's references on a strand. `offset` is the offset of the thread's addresses, and `instruction` is
     /// the address of the thread's latest instruction.
     #[inline]
-    pub(crate) fn noting(
+    pub(crate) fn watch_thread(
         &mut self,
         thread: usize,
         strand: StrandId,
         offset: u64,
         instruction: Option<u64>,
-    ) -> Noting<'_> {
+    ) -> ThreadWatcher<'_> {
         let program = program_at(offset);
-        Noting { watcher: self, thread, strand, offset, program, instruction }
+        ThreadWatcher { watcher: self, thread, strand, offset, program, instruction }
     }
 
     /// Returns the details up to the time `now`. `moves` has the moves of individual lines, in any order. `others` has the total moves of
@@ -196,7 +196,7 @@ impl Watcher {
 }
 
 /// Notes what a thread's references do.
-pub(crate) struct Noting<'a> {
+pub(crate) struct ThreadWatcher<'a> {
     watcher: &'a mut Watcher,
     thread: usize,
     strand: StrandId,
@@ -206,7 +206,7 @@ pub(crate) struct Noting<'a> {
     instruction: Option<u64>,
 }
 
-impl Watch for Noting<'_> {
+impl Watch for ThreadWatcher<'_> {
     #[inline(always)]
     fn begins(&mut self, instruction: u64) {
         self.instruction = Some(instruction);

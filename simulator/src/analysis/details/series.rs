@@ -9,9 +9,9 @@ use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. If the intervals are short or there are many counters, the maximum is lower, but never below `LEAST`.
-const MOST: usize = 256;
-const LEAST: usize = 32;
+/// The maximum number of points. If the intervals are short or there are many counters, the maximum is lower, but never below `MIN_POINTS`.
+const MAX_POINTS: usize = 256;
+const MIN_POINTS: usize = 32;
 
 /// The intended maximum number of counter values in all points together. With many counters, there can be more values, but never more than
 /// twice this number.
@@ -19,9 +19,9 @@ const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
 
-/// An interval with at least this many references is long. At most `LEAST` short intervals are kept, because the guest makes
+/// An interval with at least this many references is long. At most `MIN_POINTS` short intervals are kept, because the guest makes
 /// hundreds of hypercalls at each point.
-const LONG: u64 = 1 << 15;
+const LONG_INTERVAL: u64 = 1 << 15;
 
 /// Counts in successive time intervals.
 ///
@@ -189,7 +189,7 @@ impl Points {
         references: Option<u64>,
     ) -> Self {
         // Half of the points are dropped when the limit is reached, so the limit must be even.
-        let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
+        let most = (NUMBERS / counters.len().max(1)).clamp(MIN_POINTS, MAX_POINTS) & !1;
         let (reads, points) = (Reads::default(), Vec::new());
         let mut new = Self { guests, counters, reads, points, most, step: STEP };
         while references.is_some_and(|all| all.div_ceil(new.step) >= new.limit() as u64) {
@@ -200,7 +200,7 @@ impl Points {
 
     /// Returns the number of points at which intervals are merged.
     fn limit(&self) -> usize {
-        if self.step < LONG { LEAST } else { self.most }
+        if self.step < LONG_INTERVAL { MIN_POINTS } else { self.most }
     }
 
     /// Returns the number of references after which the next point is due.

@@ -6,7 +6,7 @@
 
 use super::events::{CYCLES, Rate, Selected, StrandEvent};
 use super::functions::wait_address;
-use super::guest::{Taken, Weight};
+use super::guest::{Samples, Weight};
 use super::report::SampledEvent;
 use super::run::Truth;
 use super::stacks::{CallEdge, Point, Stacks};
@@ -14,10 +14,10 @@ use crate::replay::scheduler::Scheduler;
 use crate::run::{State, States};
 
 /// A random period deviates from the usual period by at most the usual period divided by this number.
-const SPREAD: u64 = 8;
+const SPREAD_DIVISOR: u64 = 8;
 
 /// The number of samples in one wait after which the periods no longer vary.
-const MOST_VARIED: u64 = 1 << 16;
+const MAX_VARIED: u64 = 1 << 16;
 
 /// The clocks of all threads, and the samples that they have taken.
 pub(crate) struct ThreadClocks {
@@ -29,7 +29,7 @@ pub(crate) struct ThreadClocks {
     threads: Vec<ThreadClock>,
     /// The call stacks of waits. Empty if there is an unwinder, because the unwinder then holds these stacks.
     stacks: Stacks,
-    taken: Taken,
+    taken: Samples,
     cycles: u64,
     /// The time at which the clocks start to count, in cycles.
     since: u64,
@@ -70,7 +70,7 @@ impl ThreadClocks {
             waits,
             threads: (0..threads as u64).map(clock).collect(),
             stacks: Stacks::default(),
-            taken: Taken::new(),
+            taken: Samples::new(),
             cycles: 0,
             since,
         })
@@ -184,13 +184,13 @@ impl ThreadClock {
     }
 
     /// Counts cycles that the thread spends at one point, and takes the samples that are due.
-    fn pass(&mut self, mut cycles: u64, at: Point, taken: &mut Taken) {
+    fn pass(&mut self, mut cycles: u64, at: Point, taken: &mut Samples) {
         if cycles < self.due {
             self.due -= cycles;
             return;
         }
         let mut samples = 0;
-        while cycles >= self.due && samples < MOST_VARIED {
+        while cycles >= self.due && samples < MAX_VARIED {
             samples += 1;
             cycles -= self.due;
             self.due = self.draw();
@@ -206,7 +206,7 @@ impl ThreadClock {
     }
 
     fn draw(&mut self) -> u64 {
-        let most = self.period.div_ceil(SPREAD).min(self.period - 1);
+        let most = self.period.div_ceil(SPREAD_DIVISOR).min(self.period - 1);
         match &mut self.random {
             None => self.period,
             Some(random) => self.period - most + random.below(2 * most + 1),

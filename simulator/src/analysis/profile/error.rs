@@ -43,7 +43,7 @@ pub enum ProfileError {
     Stray(#[from] Stray),
     SamplingGuest(#[from] ConfigError),
     Negotiate(#[from] NegotiateError),
-    #[error("found {0} processors, expected 1 to {most}", most = super::MOST_PROCESSORS)]
+    #[error("found {0} processors, expected 1 to {most}", most = super::MAX_PROCESSORS)]
     Processors(usize),
     #[error(transparent)]
     Region(#[from] RegionError),

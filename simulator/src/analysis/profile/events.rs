@@ -6,7 +6,7 @@ use guest_abi::sampling::{Pace, Period, Request};
 use platform::models::r10000::R10000Event;
 
 use super::error::EventError;
-use super::r10000::{self, MOST_PROCESSORS};
+use super::r10000::{self, MAX_PROCESSORS};
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
@@ -76,7 +76,7 @@ pub struct Rate {
 }
 
 /// Random periods deviate from their mean by at most an eighth of the mean, which is the mean shifted right by this number of bits.
-const SPREAD: u32 = 3;
+const SPREAD_SHIFT: u32 = 3;
 
 impl Rate {
     /// Returns the period that the user gives, or else the event's usual period.
@@ -90,7 +90,7 @@ impl Rate {
         Request {
             event: selected.event,
             pace: Some(match self.seed {
-                Some(seed) => pace.randomised(SPREAD, seed),
+                Some(seed) => pace.randomised(SPREAD_SHIFT, seed),
                 None => pace,
             }),
         }
@@ -120,7 +120,7 @@ pub fn all(unit: SampledUnit) -> Vec<Listed> {
         about: event.absence().unwrap_or(event.description()),
     };
     let r10000 = |event: &R10000Event| {
-        let absence = r10000::absence(*event, true, MOST_PROCESSORS);
+        let absence = r10000::absence(*event, true, MAX_PROCESSORS);
         Listed {
             name: format!("{} {event}", *event as u8),
             occurs: absence.is_none(),
@@ -163,7 +163,7 @@ fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, Ev
 pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<StrandEvent>>, EventError> {
     let select = |name: &&str| {
         if *name == CYCLES {
-            let (event, usual) = (StrandEvent::Cycles, CYCLES_OF_A_STRAND);
+            let (event, usual) = (StrandEvent::Cycles, STRAND_CYCLE_PERIOD);
             return Ok(Selected { event, name: CYCLES, absence: None, usual });
         }
         let event = match *name {
@@ -184,13 +184,13 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<StrandEvent>>, Event
                 _ => event.absence(),
             },
             usual: match event {
-                SparcEvent::Instructions | SparcEvent::OtherInstructions => EVERY_INSTRUCTION,
+                SparcEvent::Instructions | SparcEvent::OtherInstructions => INSTRUCTION_PERIOD,
                 SparcEvent::Loads
                 | SparcEvent::Stores
                 | SparcEvent::CrossbarStores
                 | SparcEvent::BranchesCompleted
-                | SparcEvent::BranchesTaken => LOADS_AND_STORES,
-                _ => RARE,
+                | SparcEvent::BranchesTaken => MEMORY_PERIOD,
+                _ => RARE_PERIOD,
             },
         })
     };
@@ -263,29 +263,29 @@ fn r10000_candidates(name: &str) -> Result<Vec<R10000Event>, EventError> {
 fn r10000_period(event: R10000Event) -> u32 {
     use R10000Event as Event;
     match event {
-        Event::Cycles0 | Event::Cycles1 => EVERY_CYCLE,
-        Event::Issued | Event::Graduated0 | Event::Graduated1 => EVERY_INSTRUCTION,
+        Event::Cycles0 | Event::Cycles1 => CYCLE_PERIOD,
+        Event::Issued | Event::Graduated0 | Event::Graduated1 => INSTRUCTION_PERIOD,
         Event::LoadsIssued
         | Event::StoresIssued
         | Event::LoadsGraduated
         | Event::StoresGraduated
-        | Event::BranchesDecoded => LOADS_AND_STORES,
-        _ => RARE,
+        | Event::BranchesDecoded => MEMORY_PERIOD,
+        _ => RARE_PERIOD,
     }
 }
 
 /// The usual period for a strand's cycles. A sample costs the strand no time, so the period is short, and even a short program gets enough
 /// samples.
-const CYCLES_OF_A_STRAND: u32 = 211;
+const STRAND_CYCLE_PERIOD: u32 = 211;
 
 /// The usual period for an R10000's cycles. All usual periods are prime, so that a loop is rarely sampled at the same instruction each
 /// time.
-const EVERY_CYCLE: u32 = 2003;
+const CYCLE_PERIOD: u32 = 2003;
 
 /// The usual period for events that nearly every instruction causes.
-const EVERY_INSTRUCTION: u32 = 701;
+const INSTRUCTION_PERIOD: u32 = 701;
 
 /// The usual period for events that about one instruction in ten causes.
-const LOADS_AND_STORES: u32 = 61;
+const MEMORY_PERIOD: u32 = 61;
 
-const RARE: u32 = 13;
+const RARE_PERIOD: u32 = 13;

@@ -23,12 +23,12 @@ opaque!(dyn Functions + '_, "Functions");
 
 /// The first of the addresses that represent waits. These addresses are on the last page of the address space, where no program has
 /// code.
-const WAITS: u64 = 0xffff_ffff_ffff_f000;
+const WAIT_BASE: u64 = 0xffff_ffff_ffff_f000;
 
 /// Returns the address that represents threads' waits in this state; `None` if the state is not a wait.
 pub(super) const fn wait_address(state: State) -> Option<u64> {
     match wait_name(state) {
-        Some(_) => Some(WAITS + 16 * state as u64),
+        Some(_) => Some(WAIT_BASE + 16 * state as u64),
         None => None,
     }
 }
@@ -49,8 +49,8 @@ const fn wait_name(state: State) -> Option<&'static str> {
 
 /// Returns the state whose waits this address represents; `None` if the address belongs to the program.
 #[must_use]
-pub fn waits_at(address: u64) -> Option<State> {
-    if address < WAITS {
+pub fn waiting_state(address: u64) -> Option<State> {
+    if address < WAIT_BASE {
         return None;
     }
     State::ALL.into_iter().find(|state| wait_address(*state) == Some(address))
@@ -59,18 +59,18 @@ pub fn waits_at(address: u64) -> Option<State> {
 /// The function that contains an address or, if no function is known there, the page. All waits in one [`State`] appear as a single
 /// function, as if the waiting functions called it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CodePlace<'a> {
+pub struct CodeLocation<'a> {
     /// The first address of the function or page.
     pub address: u64,
     /// The function's name; `None` for a page.
     pub function: Option<&'a str>,
 }
 
-impl<'a> CodePlace<'a> {
+impl<'a> CodeLocation<'a> {
     /// Returns the function that contains an address, or the page if `symbols` has no function there.
     #[must_use]
     pub fn at(address: u64, symbols: Option<&'a dyn Functions>) -> Self {
-        if let Some(name) = waits_at(address).and_then(wait_name) {
+        if let Some(name) = waiting_state(address).and_then(wait_name) {
             return Self { address, function: Some(name) };
         }
         match symbols.and_then(|symbols| symbols.function(address)) {

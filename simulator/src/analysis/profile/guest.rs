@@ -6,14 +6,14 @@ use std::ops::AddAssign;
 
 use guest_abi::StrandId;
 use guest_abi::sampling::{
-    Cause, CounterUnit, EventReport, Interrupted, ModeSet, NoRoom, Profiler, Request,
+    Cause, CounterUnit, EventReport, InterruptPoint, ModeSet, NoRoom, Profiler, Request,
 };
 
 use super::error::ProfileError;
 use super::stacks::{Point, StackId};
 
 /// The maximum number of pairs of events that can take turns on the two counters.
-pub(crate) const TURNS: usize = 16;
+pub(crate) const MAX_PAIRS: usize = 16;
 
 /// The maximum number of samples between two timer ticks. Further samples are lost.
 pub(crate) const RING: usize = 4096;
@@ -38,18 +38,18 @@ impl AddAssign for Weight {
     }
 }
 
-pub(crate) type Taken = HashMap<Point, Weight>;
+pub(crate) type Samples = HashMap<Point, Weight>;
 
 /// A guest's profiler, and the samples that the guest has read so far.
 pub(crate) struct SamplingGuest<U: CounterUnit> {
     strand: StrandId,
-    profiler: Box<Profiler<U, TURNS, RING>>,
+    profiler: Box<Profiler<U, MAX_PAIRS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
     /// The time and the next instruction of each interrupt since the guest last read the samples. From these, the guest finds
     /// the samples' call stacks.
     interrupted: VecDeque<(u64, Point)>,
-    taken: Vec<(U::Event, Taken)>,
+    taken: Vec<(U::Event, Samples)>,
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
@@ -71,7 +71,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
             mode,
             takes_turns,
             interrupted: VecDeque::new(),
-            taken: requests.iter().map(|request| (request.event, Taken::new())).collect(),
+            taken: requests.iter().map(|request| (request.event, Samples::new())).collect(),
         })
     }
 
@@ -126,7 +126,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
     }
 
     /// Returns each event's samples, in the order of the requests.
-    pub(crate) fn into_taken(self) -> Vec<Taken> {
+    pub(crate) fn into_taken(self) -> Vec<Samples> {
         self.taken.into_iter().map(|(_, taken)| taken).collect()
     }
 
@@ -154,9 +154,9 @@ impl<U: CounterUnit> SamplingGuest<U> {
         StackId::default()
     }
 
-    fn at(&mut self, next: Point, time: u64) -> Interrupted<U::Mode> {
+    fn at(&mut self, next: Point, time: u64) -> InterruptPoint<U::Mode> {
         self.interrupted.push_back((time, next));
-        Interrupted { address: next.address, strand: self.strand, time, mode: self.mode }
+        InterruptPoint { address: next.address, strand: self.strand, time, mode: self.mode }
     }
 }
 

@@ -12,13 +12,13 @@ use super::clock::ThreadClocks;
 use super::error::{EventError, ProfileError};
 use super::events::{self, Rate, SampledUnit, Selected, StrandEvent};
 use super::functions::Functions;
-use super::guest::{SamplingGuest, TURNS};
-use super::r10000::{Cluster, MOST_PROCESSORS};
+use super::guest::{MAX_PAIRS, SamplingGuest};
+use super::r10000::{Cluster, MAX_PROCESSORS};
 use super::report::{EventProfile, ProfileReport, SampledEvent};
 use super::run::{Observe, Processor, Truth, run};
 use super::sparc::{self, Sparc};
 use super::stacks::{Stacks, Unwinder};
-use crate::events::collect::{Collector, Keep};
+use crate::events::collect::{Collector, Retention};
 use crate::machine::board::{Board, devices};
 use crate::machine::clock::MachineClock;
 use crate::machine::configuration::Configuration;
@@ -50,7 +50,7 @@ pub struct Job<'a> {
     /// The modes in which an R10000 counts. The program executes in user mode, and the handler that refills the TLB executes in exception
     /// mode. Nothing executes in the other modes.
     pub modes: ModeSet<R10000Mode>,
-    /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
+    /// The number of R10000s that execute the program, 1 to [`MAX_PROCESSORS`].
     pub processors: usize,
     /// Whether to count events without sampling them.
     pub counting: bool,
@@ -149,7 +149,7 @@ impl<'a> Job<'a> {
         let devices = devices(machine, 0);
         let clock = MachineClock::new(&devices);
         let off = Collector::Off;
-        let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
+        let board = Board::new(&devices, &clock, &off, Retention::First, &[config])?;
         let is_dealt = matches!(placement, Placement::Deal(_));
         let started = Started::new(self.programs, self.symbols, &placed, is_dealt, |scheduler| {
             self.region.enter_with(scheduler, &mut memory, machine, observe)
@@ -195,7 +195,7 @@ impl<'a> Job<'a> {
             return Err(ProfileError::WarmUp);
         }
         let (processors, threads) = (self.processors, self.threads());
-        if !(1..=MOST_PROCESSORS).contains(&processors) {
+        if !(1..=MAX_PROCESSORS).contains(&processors) {
             return Err(ProfileError::Processors(processors));
         }
         let strands: Vec<StrandId> = (0..processors).filter_map(Cluster::strand).collect();
@@ -248,7 +248,7 @@ impl<'a> Job<'a> {
         };
         let requests: Vec<_> = selected.iter().map(request).collect();
         let guest = SamplingGuest::new(strand, mode, modes, &requests);
-        guest.map_err(|_| EventError::TooMany { found: selected.len(), most: TURNS })
+        guest.map_err(|_| EventError::TooMany { found: selected.len(), most: MAX_PAIRS })
     }
 }
 

@@ -25,4 +25,4 @@ pub mod stacks;
 pub use error::{EventError, ProfileError};
 pub use events::SampledUnit;
 pub use job::Job;
-pub use r10000::MOST_PROCESSORS;
+pub use r10000::MAX_PROCESSORS;

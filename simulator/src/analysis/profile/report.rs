@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::events::{Rate, Selected};
 use super::functions::Functions;
-use super::guest::{SamplingGuest, Taken};
+use super::guest::{Samples, SamplingGuest};
 use super::rows::{CodeRow, Rows, inclusive};
-use super::run::Exact;
+use super::run::ExactCounts;
 use super::stacks::Stacks;
 use crate::machine::configuration::Configuration;
 use crate::run::RegionRun;
@@ -24,7 +24,7 @@ pub(super) struct SampledEvent {
     pub(super) count: u64,
     pub(super) count_error: Option<u64>,
     pub(super) counted: u64,
-    pub(super) taken: Taken,
+    pub(super) taken: Samples,
 }
 
 impl SampledEvent {
@@ -47,7 +47,7 @@ impl SampledEvent {
                 count: estimates().map(|estimate| estimate.events).sum(),
                 count_error: together(found.iter().map(|found| found.estimate?.error)),
                 counted: estimates().map(|estimate| estimate.counted).sum(),
-                taken: Taken::new(),
+                taken: Samples::new(),
             }
         };
         let mut events: Vec<Self> = selected.iter().map(event).collect();
@@ -102,16 +102,16 @@ pub struct EventProfile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]
-    taken: Taken,
+    taken: Samples,
     #[serde(skip)]
-    exact: Exact,
+    exact: ExactCounts,
 }
 
 impl EventProfile {
     /// Returns an event's profile, which compares the samples with the truth.
     pub(super) fn new(
         sampled: SampledEvent,
-        exact: Exact,
+        exact: ExactCounts,
         symbols: Option<&dyn Functions>,
         stacks: Option<&Stacks>,
     ) -> Self {
@@ -144,13 +144,13 @@ impl EventProfile {
 
     /// Returns the true number of events at each point.
     #[must_use]
-    pub fn exact(&self) -> &Exact {
+    pub fn exact(&self) -> &ExactCounts {
         &self.exact
     }
 
     /// Returns the samples at each point.
     #[must_use]
-    pub fn taken(&self) -> &Taken {
+    pub fn taken(&self) -> &Samples {
         &self.taken
     }
 }

@@ -5,9 +5,9 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-use super::functions::{CodePlace, Functions};
-use super::guest::{Taken, Weight};
-use super::run::Exact;
+use super::functions::{CodeLocation, Functions};
+use super::guest::{Samples, Weight};
+use super::run::ExactCounts;
 use super::stacks::{Point, StackId, Stacks};
 use crate::json;
 
@@ -54,8 +54,9 @@ type Sum = (Weight, u64);
 impl Rows {
     /// Adds up samples and events by function or page.
     #[must_use]
-    pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&dyn Functions>) -> Self {
-        let rows = rows(taken, exact, symbols, |point| vec![CodePlace::at(point.address, symbols)]);
+    pub fn new(taken: &Samples, exact: &ExactCounts, symbols: Option<&dyn Functions>) -> Self {
+        let rows =
+            rows(taken, exact, symbols, |point| vec![CodeLocation::at(point.address, symbols)]);
         let both = rows.iter().map(|row| (row.percent, row.exact_percent));
         let apart = both.map(|(percent, exact)| (percent - exact).abs() / 100.0);
         let samples = rows.iter().map(|row| row.samples).sum();
@@ -70,20 +71,21 @@ impl Rows {
 /// Adds up samples and events by function or page. Each row includes the function's callees.
 #[must_use]
 pub fn inclusive(
-    taken: &Taken,
-    exact: &Exact,
+    taken: &Samples,
+    exact: &ExactCounts,
     symbols: Option<&dyn Functions>,
     stacks: &Stacks,
 ) -> Vec<CodeRow> {
     // The stack alone does not determine the callers. If a tail call led to the point's function, the function that made the tail
     // call is also a caller.
-    let mut callers: BTreeMap<(StackId, CodePlace<'_>), BTreeSet<CodePlace<'_>>> = BTreeMap::new();
+    let mut callers: BTreeMap<(StackId, CodeLocation<'_>), BTreeSet<CodeLocation<'_>>> =
+        BTreeMap::new();
     rows(taken, exact, symbols, |point| {
-        let own = CodePlace::at(point.address, symbols);
+        let own = CodeLocation::at(point.address, symbols);
         let callers = callers.entry((point.stack, own)).or_insert_with(|| {
             let addresses = stacks.addresses(*point, symbols);
             let (_, calls) = addresses.split_last().expect("the last is the instruction");
-            calls.iter().map(|at| CodePlace::at(*at, symbols)).collect()
+            calls.iter().map(|at| CodeLocation::at(*at, symbols)).collect()
         });
         let others = callers.iter().copied().filter(|place| *place != own);
         others.chain([own]).collect()
@@ -93,12 +95,12 @@ pub fn inclusive(
 /// Returns a row for each function or page, the one with the largest share first. `places` returns the functions or pages to
 /// which a point belongs. The point's samples and events are added to each of them.
 fn rows<'a>(
-    taken: &Taken,
-    exact: &Exact,
+    taken: &Samples,
+    exact: &ExactCounts,
     symbols: Option<&'a dyn Functions>,
-    mut places: impl FnMut(&Point) -> Vec<CodePlace<'a>>,
+    mut places: impl FnMut(&Point) -> Vec<CodeLocation<'a>>,
 ) -> Vec<CodeRow> {
-    let mut sums: BTreeMap<CodePlace<'_>, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<CodeLocation<'_>, Sum> = BTreeMap::new();
     let mut all = Sum::default();
     let mut add = |point: &Point, (weight, exact): Sum| {
         all.0 += weight;
@@ -111,7 +113,7 @@ fn rows<'a>(
     };
     taken.iter().for_each(|(point, weight)| add(point, (*weight, 0)));
     exact.iter().for_each(|(point, exact)| add(point, (Weight::default(), *exact)));
-    let row = |(place, (weight, exact)): (CodePlace<'_>, Sum)| CodeRow {
+    let row = |(place, (weight, exact)): (CodeLocation<'_>, Sum)| CodeRow {
         name: place.name(),
         address: place.address,
         file: (symbols.and_then(|symbols| symbols.file(place.address))).map(str::to_owned),
@@ -170,7 +172,7 @@ mod tests {
         Point { stack: Stacks::EMPTY, address }
     }
 
-    fn taken(samples: &[(u64, u64, u64)]) -> Taken {
+    fn taken(samples: &[(u64, u64, u64)]) -> Samples {
         let weight = |&(address, samples, events)| (at(address), Weight { samples, events });
         samples.iter().map(weight).collect()
     }
@@ -178,7 +180,7 @@ mod tests {
     #[test]
     fn addresses_of_a_page_are_one_row() {
         let taken = taken(&[(0x1000, 1, 100), (0x1fff, 2, 200), (0x2000, 1, 100)]);
-        let exact = Exact::from([(at(0x1004), 150), (at(0x2ffc), 150), (at(0x3000), 100)]);
+        let exact = ExactCounts::from([(at(0x1004), 150), (at(0x2ffc), 150), (at(0x3000), 100)]);
         let rows = Rows::new(&taken, &exact, None);
         let row = |name: &str, address, percent, samples, events, exact_percent, exact| CodeRow {
             name: name.to_owned(),
@@ -205,13 +207,13 @@ mod tests {
 
     #[test]
     fn the_distance_is_0_to_1() {
-        let exact = Exact::from([(at(0x1000), 7)]);
+        let exact = ExactCounts::from([(at(0x1000), 7)]);
         let distance =
             |samples: &[_], exact| Rows::new(&taken(samples), exact, None).total_variation;
         assert_eq!(distance(&[(0x1000, 3, 30)], &exact), 0.0);
         assert_eq!(distance(&[(0x2000, 3, 30)], &exact), 1.0);
         assert_eq!(distance(&[], &exact), 1.0, "nothing is known");
-        assert_eq!(distance(&[], &Exact::new()), 0.0, "nothing happened");
+        assert_eq!(distance(&[], &ExactCounts::new()), 0.0, "nothing happened");
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
         // mean 1: 2 / e.
         near(mean_deviation(1_000_000, 0.999_999), 0.735_759);
 
-        let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);
+        let exact = ExactCounts::from([(at(0x1000), 50), (at(0x2000), 50)]);
         let rows = Rows::new(&taken(&[(0x1000, 2, 100)]), &exact, None);
         near(rows.by_chance, 0.25);
     }

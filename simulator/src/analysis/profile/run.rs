@@ -28,7 +28,7 @@ pub(crate) trait Processor {
 }
 
 /// How often one event really happened, by instruction and call stack.
-pub(crate) type Exact = HashMap<Point, u64>;
+pub(crate) type ExactCounts = HashMap<Point, u64>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
@@ -41,7 +41,7 @@ pub(crate) struct Truth {
     /// Whether the observer stopped the program.
     pub(crate) stopped: bool,
     /// Each sampled event's true counts.
-    pub(crate) exact: Vec<Exact>,
+    pub(crate) exact: Vec<ExactCounts>,
 }
 
 impl Truth {
@@ -69,7 +69,7 @@ pub(super) fn run(
     events: usize,
     observe: &mut Observe<'_>,
 ) -> Result<Truth, ProfileError> {
-    let mut truth = Truth { exact: vec![Exact::new(); events], ..Truth::default() };
+    let mut truth = Truth { exact: vec![ExactCounts::new(); events], ..Truth::default() };
     while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
         let instruction = quantum.first_instruction();
         let fetch = instruction.references.first().map(|first| first.in_image(instruction.image));

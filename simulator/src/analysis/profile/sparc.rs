@@ -161,7 +161,7 @@ impl<V: Variant> Processor for Sparc<'_, V> {
         if self.timed {
             truth.now = executed.ends;
         }
-        self.memory.tell(id, instruction.begins);
+        self.memory.update_counters(id, instruction.begins);
         strand.time += executed.ends - instruction.begins;
         strand.note(&self.counted, self.memory.truth(), truth);
         Ok(executed)
@@ -169,7 +169,7 @@ impl<V: Variant> Processor for Sparc<'_, V> {
 
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError> {
         for strand in self.strands.iter_mut().flatten() {
-            self.memory.tell(strand.id, now);
+            self.memory.update_counters(strand.id, now);
             strand.note(&self.counted, self.memory.truth(), truth);
             let next = Point { address: strand.next, ..strand.at };
             strand.interrupt(self.devices, next)?;

@@ -175,7 +175,7 @@ impl Job {
         });
         let lines: Vec<_> = lines.collect();
 
-        let apart = Apart::new(numbers.into_iter().zip(&lines), homes.nodes(), users.free());
+        let apart = Apart::new(numbers.into_iter().zip(&lines), homes.nodes(), users.free_region());
         let apart = if apart.lines() == 0 || stopped {
             None
         } else {
@@ -229,11 +229,11 @@ impl Job {
         mut each: impl FnMut(usize, &Quantum<'_>, &Executed),
     ) -> Result<Examined, SharingError> {
         let entered = match self.region == Region::default() {
-            true => Entered::whole(),
+            true => Entered::whole_program(),
             false => self.region.enter_with(&mut scheduler, &mut memory, self.machine, observe)?,
         };
         let devices = devices(self.machine, 0);
-        memory.note_moves();
+        memory.track_moves();
         let mut work = memory.work(&devices);
         let mut quanta: u64 = 0;
         let complete = loop {

@@ -130,7 +130,7 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
 /// A thread executes 3,072 stores to one line, which are dealt to strands 0 and 64, 1,024 stores at a time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
-    let report = placed(&"0 w 1000\n".repeat(3 * Placement::TURN), Some("deal:0,64"));
+    let report = placed(&"0 w 1000\n".repeat(3 * Placement::DEAL_LENGTH), Some("deal:0,64"));
     let users: Vec<_> = (report.lines[0].users.iter())
         .map(|user| (user.thread, user.strand.index(), user.times))
         .collect();

@@ -117,7 +117,7 @@ type UserKey = (u64, usize, Option<u64>, Use);
 
 impl Key for UserKey {
     #[inline(always)]
-    fn mixed(&self) -> u64 {
+    fn hash_value(&self) -> u64 {
         let (line, thread, instruction, what) = *self;
         // No instruction is in the last byte of the address space, so this byte's address represents `None`.
         let instruction = instruction.unwrap_or(u64::MAX);
@@ -256,7 +256,7 @@ impl Users {
     }
 
     /// Returns the address of a region that the program does not use; `None` if it uses every region.
-    pub(super) fn free(&self) -> Option<u64> {
+    pub(super) fn free_region(&self) -> Option<u64> {
         let mut regions = 0..1 << (ADDRESS_BITS - REGION_SHIFT);
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)
     }

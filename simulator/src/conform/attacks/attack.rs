@@ -30,14 +30,14 @@ pub(super) struct Attack {
     pub(super) stack: Option<u64>,
     /// The trap level from which the guest must take the required trap.
     pub(super) level: u64,
-    pub(super) demanded: Demanded,
+    pub(super) required: RequiredOutcome,
 }
 
 /// The outcome that the architecture requires of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Demanded {
+pub(super) enum RequiredOutcome {
     /// The program reaches its end without a trap.
-    Goes,
+    Completes,
     /// The guest takes this trap.
     Trap(u16),
     /// The guest ends, because it cannot take the trap or because it calls exit.
@@ -47,7 +47,7 @@ pub(super) enum Demanded {
 }
 
 impl Attack {
-    pub(super) fn new(words: impl Into<Vec<u32>>, demanded: Demanded) -> Self {
+    pub(super) fn new(words: impl Into<Vec<u32>>, required: RequiredOutcome) -> Self {
         Self {
             words: words.into(),
             registers: Vec::new(),
@@ -55,7 +55,7 @@ impl Attack {
             window: 0,
             stack: None,
             level: 0,
-            demanded,
+            required,
         }
     }
 

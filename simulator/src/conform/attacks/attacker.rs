@@ -8,28 +8,28 @@ use perfctr_service::mailbox::Step;
 use platform::memory_map::REAL;
 
 use super::MEMORY;
-use super::attack::{Attack, Demanded};
+use super::attack::{Attack, RequiredOutcome};
 use super::kinds::{Kind, NEGOTIATION};
-use crate::conform::caller::{go_on_at, privileged};
+use crate::conform::caller::{privileged, resume_at};
 use crate::conform::guest::{ANSWERED, IDLE, program};
 use crate::execute::mailbox::GuestState;
 use crate::execute::{Execution, NoMemoryAt, Observed, State, map};
 use crate::interpreter::instruction::Register;
 use crate::interpreter::{Control as Privileged, Level};
 
-/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture requires an outcome, otherwise [`ATTACK`].
-const DEMANDED: u64 = 100_000;
-const ATTACK: u64 = 2000;
+/// The maximum number of instructions in an attack: [`MAX_REQUIRED_INSTRUCTIONS`] if the architecture requires an outcome, otherwise [`MAX_ATTACK_INSTRUCTIONS`].
+const MAX_REQUIRED_INSTRUCTIONS: u64 = 100_000;
+const MAX_ATTACK_INSTRUCTIONS: u64 = 2000;
 
 /// The number of turns without a completed attack after which the operator resets the guest.
-const AWAY: usize = 1000;
+const MAX_IDLE_TURNS: usize = 1000;
 
 /// The offset of the attacker's trap table in its memory. The table has [`VECTORS`] entries, and each entry jumps to [`CAUGHT`]. The
-/// attack programs are at the offset [`PLACE`], with [`SIZE`] bytes for each strand.
+/// attack programs are at the offset [`PROGRAMS`], with [`PROGRAM_BYTES`] bytes for each strand.
 const TABLE: u64 = 0x8000;
 const VECTORS: u64 = 0x400;
-const PLACE: u64 = 0x10_0000;
-const SIZE: u64 = 0x200;
+const PROGRAMS: u64 = 0x10_0000;
+const PROGRAM_BYTES: u64 = 0x200;
 
 /// The address to which the attacker's trap table sends every trap.
 pub const CAUGHT: u64 = REAL + 0x1_0000;
@@ -69,15 +69,15 @@ pub struct Tally {
     /// The number of completed attacks.
     pub tried: usize,
     /// The number of attacks for which the architecture requires an outcome. All of them had this outcome.
-    pub demanded: usize,
-    /// The number of attacks in `demanded` in which the guest took a trap.
+    pub required: usize,
+    /// The number of attacks in `required` in which the guest took a trap.
     pub traps: usize,
     /// The number of times that the operator reset the guest, because the guest had ended or its attacks did not end.
     pub resets: usize,
 }
 
 /// An attack that a strand is performing.
-struct Flight {
+struct ActiveAttack {
     number: usize,
     attack: Attack,
     /// The number of instructions that the strand had executed when the attack began.
@@ -92,10 +92,10 @@ pub(super) struct Attacker<'a> {
     /// A guest's privileged registers when the guest starts.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that have not been started. The field `again` has the attacks that were postponed or interrupted.
+    /// The attacks that have not been started. The field `postponed` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
-    again: Vec<usize>,
-    flights: [Option<Flight>; 2],
+    postponed: Vec<usize>,
+    active_attacks: [Option<ActiveAttack>; 2],
     /// Whether the operator has been asked to reset the guest.
     resets: bool,
     /// The number of turns since the latest attack ended.
@@ -119,8 +119,8 @@ impl<'a> Attacker<'a> {
             control: execution.strand(strands[guest][0]).control.clone(),
             kind,
             numbers,
-            again: vec![NEGOTIATION],
-            flights: [None, None],
+            postponed: vec![NEGOTIATION],
+            active_attacks: [None, None],
             resets: false,
             idle: 0,
             tally: Tally::default(),
@@ -131,12 +131,12 @@ impl<'a> Attacker<'a> {
     }
 
     pub(super) fn is_done(&mut self) -> bool {
-        if self.again.is_empty()
+        if self.postponed.is_empty()
             && let Some(next) = self.numbers.next()
         {
-            self.again.push(next);
+            self.postponed.push(next);
         }
-        self.again.is_empty() && self.flights.iter().all(Option::is_none) && !self.resets
+        self.postponed.is_empty() && self.active_attacks.iter().all(Option::is_none) && !self.resets
     }
 
     /// Judges the attack of a strand that has stopped, and then starts the strand's next attack.
@@ -154,20 +154,21 @@ impl<'a> Attacker<'a> {
             }
             _ => Outcome::Ended,
         };
-        if let Some(flight) = self.flights[strand].take() {
-            self.judge(&flight, outcome)?;
+        if let Some(active) = self.active_attacks[strand].take() {
+            self.judge(&active, outcome)?;
         }
         self.next(execution, strand)
     }
 
-    fn judge(&mut self, flight: &Flight, outcome: Outcome) -> Result<(), Failure> {
-        let Flight { number, attack, .. } = flight;
-        let is_right = match (attack.demanded, outcome) {
-            (Demanded::Anything, _) => true,
-            (Demanded::Goes, Outcome::Ended) | (Demanded::Death, Outcome::Died) => true,
-            (Demanded::Trap(demanded), Outcome::Trapped { number, level }) => {
+    fn judge(&mut self, active: &ActiveAttack, outcome: Outcome) -> Result<(), Failure> {
+        let ActiveAttack { number, attack, .. } = active;
+        let is_right = match (attack.required, outcome) {
+            (RequiredOutcome::Anything, _) => true,
+            (RequiredOutcome::Completes, Outcome::Ended)
+            | (RequiredOutcome::Death, Outcome::Died) => true,
+            (RequiredOutcome::Trap(required), Outcome::Trapped { number, level }) => {
                 self.tally.traps += 1;
-                number == u64::from(demanded) && level == attack.level + 1
+                number == u64::from(required) && level == attack.level + 1
             }
             _ => false,
         };
@@ -180,26 +181,28 @@ impl<'a> Attacker<'a> {
             return Ok(());
         }
         self.tally.tried += 1;
-        self.tally.demanded += usize::from(attack.demanded != Demanded::Anything);
+        self.tally.required += usize::from(attack.required != RequiredOutcome::Anything);
         Ok(())
     }
 
     /// Starts a strand's next attack. During an attack that must end the guest, the guest's other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) -> Result<(), Failure> {
-        let other = self.flights[1 - strand].as_ref();
-        let dies = |attack: &Attack| attack.demanded == Demanded::Death;
+        let other = self.active_attacks[1 - strand].as_ref();
+        let dies = |attack: &Attack| attack.required == RequiredOutcome::Death;
         let is_alone = other.is_some_and(|other| dies(&other.attack));
         let number = match is_alone || self.resets {
             true => None,
-            false => self.again.pop().or_else(|| self.numbers.next()),
+            false => self.postponed.pop().or_else(|| self.numbers.next()),
         };
         let attack = number.map(|number| (number, self.kind.attack(number)));
         match attack {
-            Some((number, attack)) if other.is_some() && dies(&attack) => self.again.push(number),
+            Some((number, attack)) if other.is_some() && dies(&attack) => {
+                self.postponed.push(number)
+            }
             Some((number, attack)) => return self.begin(execution, strand, number, attack),
             None => {}
         }
-        go_on_at(execution.strand_mut(self.ids[strand]), IDLE);
+        resume_at(execution.strand_mut(self.ids[strand]), IDLE);
         Ok(())
     }
 
@@ -213,12 +216,12 @@ impl<'a> Attacker<'a> {
         let id = self.ids[strand];
         let began = execution.counts(id).all();
         start(execution, (id, strand), self.base(), &self.control, &attack)?;
-        self.flights[strand] = Some(Flight { number, attack, began });
+        self.active_attacks[strand] = Some(ActiveAttack { number, attack, began });
         Ok(())
     }
 
     /// Stops attacks that exceed their instruction limit. Makes the operator reset the guest if it has ended or makes no progress.
-    pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
+    pub(super) fn check_progress(&mut self, execution: &mut Execution) -> Result<(), Failure> {
         if self.resets && execution.guest(self.guest) == GuestState::Runs {
             match execution.operated() {
                 Some(Ok(None)) => self.resets = false,
@@ -228,7 +231,7 @@ impl<'a> Attacker<'a> {
         }
         self.idle += 1;
         let has_ended = !self.resets && execution.guest(self.guest) != GuestState::Runs;
-        if has_ended || self.idle > AWAY && !self.is_done() {
+        if has_ended || self.idle > MAX_IDLE_TURNS && !self.is_done() {
             return self.reset(execution, has_ended);
         }
         for strand in 0..2 {
@@ -236,12 +239,12 @@ impl<'a> Attacker<'a> {
             let is_there = execution.state(id) == State::Running
                 && execution.strand(id).level() < Level::Hyperprivileged;
             let executed = execution.counts(id).all();
-            let is_endless = |it: &mut Flight| match it.attack.demanded {
-                Demanded::Anything => executed - it.began > ATTACK,
-                _ => executed - it.began > DEMANDED,
+            let is_endless = |it: &mut ActiveAttack| match it.attack.required {
+                RequiredOutcome::Anything => executed - it.began > MAX_ATTACK_INSTRUCTIONS,
+                _ => executed - it.began > MAX_REQUIRED_INSTRUCTIONS,
             };
-            let flight = &mut self.flights[strand];
-            if is_there && let Some(endless) = flight.take_if(is_endless) {
+            let active = &mut self.active_attacks[strand];
+            if is_there && let Some(endless) = active.take_if(is_endless) {
                 self.judge(&endless, Outcome::Endless)?;
                 self.next(execution, strand)?;
             }
@@ -251,13 +254,14 @@ impl<'a> Attacker<'a> {
 
     /// Makes the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
-        let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
-        let may_end = |flight: &Flight| match flight.attack.demanded {
-            Demanded::Death => has_ended,
-            other => other == Demanded::Anything,
+        let active_attacks: Vec<ActiveAttack> =
+            self.active_attacks.iter_mut().filter_map(Option::take).collect();
+        let may_end = |active: &ActiveAttack| match active.attack.required {
+            RequiredOutcome::Death => has_ended,
+            other => other == RequiredOutcome::Anything,
         };
-        if !flights.iter().any(may_end) {
-            let made: Vec<_> = flights.iter().map(|it| (it.number, &it.attack)).collect();
+        if !active_attacks.iter().any(may_end) {
+            let made: Vec<_> = active_attacks.iter().map(|it| (it.number, &it.attack)).collect();
             let console = String::from_utf8_lossy(&execution.console(self.guest)).into_owned();
             let at = self.ids.map(|id| execution.strand(id).pc);
             let what = format!(
@@ -266,22 +270,22 @@ impl<'a> Attacker<'a> {
             );
             return Err(Failure::Other(what));
         }
-        for flight in flights {
-            match may_end(&flight) {
-                true => self.judge(&flight, Outcome::Died)?,
-                false => self.again.push(flight.number),
+        for active in active_attacks {
+            match may_end(&active) {
+                true => self.judge(&active, Outcome::Died)?,
+                false => self.postponed.push(active.number),
             }
         }
         self.tally.resets += 1;
         self.idle = 0;
-        self.again.retain(|number| *number != NEGOTIATION);
-        self.again.push(NEGOTIATION);
+        self.postponed.retain(|number| *number != NEGOTIATION);
+        self.postponed.push(NEGOTIATION);
         prepare(execution, self.base(), self.ids.len())?;
         // The guest's strands stay idle until the reset. Otherwise, an attack could end before the reset.
         for id in self.ids {
             let strand = execution.strand_mut(id);
             if strand.level() < Level::Hyperprivileged {
-                go_on_at(strand, IDLE);
+                resume_at(strand, IDLE);
             }
         }
         if let Some(guest) = GuestId::new(self.guest) {
@@ -323,10 +327,10 @@ pub(super) fn start(
     control: &Privileged,
     attack: &Attack,
 ) -> Result<(), NoMemoryAt> {
-    let place = PLACE + SIZE * cpu as u64;
+    let place = PROGRAMS + PROGRAM_BYTES * cpu as u64;
     let mut words = attack.words.clone();
     words.extend(jump(ANSWERED));
-    debug_assert!(4 * words.len() as u64 <= SIZE, "{words:x?}");
+    debug_assert!(4 * words.len() as u64 <= PROGRAM_BYTES, "{words:x?}");
     let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
     execution.load(base + place, &bytes)?;
     let registers = execution.strand_mut(id);
@@ -341,7 +345,7 @@ pub(super) fn start(
     for (register, value) in &attack.registers {
         registers.registers.set(Register::new(*register), *value);
     }
-    go_on_at(registers, REAL + place);
+    resume_at(registers, REAL + place);
     Ok(())
 }
 

@@ -50,7 +50,7 @@ pub(super) const fn is_own(address: u64) -> bool {
     REAL <= address && address < END
 }
 
-pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
+pub(super) const ADDRESS_COUNT: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
 /// Addresses throughout the physical address space: near each power of two, in each 64 KB of the hypervisor's and the
 /// neighbour's memory, and at the edges of read-only memory. Also the registers of two consoles and of all other devices.

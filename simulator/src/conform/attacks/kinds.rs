@@ -6,11 +6,11 @@
 use conform::random::Random;
 use guest_abi::StrandId;
 
-use super::attack::{Attack, Demanded, Index, hub};
+use super::attack::{Attack, Index, RequiredOutcome, hub};
 use super::attacker::start;
-use super::edges::{ADDRESSES_OF_ALL, EDGES, END, OWN, SECONDS, VALUES, addresses, is_own};
+use super::edges::{ADDRESS_COUNT, EDGES, END, OWN, SECONDS, VALUES, addresses, is_own};
 use super::random;
-use super::traps::{TRAPS, TRAPS_OF_GUESTS, death, level, returns};
+use super::traps::{GUEST_TRAP_COUNT, TRAPS, death, level, returns};
 use crate::execute::{Execution, NoMemoryAt};
 use crate::interpreter::{Control, WindowState};
 use conform::assembler::{
@@ -48,9 +48,9 @@ const fn with_rights(kind: Kind) -> Kind {
 }
 
 /// Loads, stores and atomic instructions at addresses throughout the physical address space.
-pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
+pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESS_COUNT, 7, address);
 /// Jumps to addresses throughout the physical address space.
-pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
+pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESS_COUNT, 11, jump);
 /// Calls with invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
@@ -63,7 +63,7 @@ pub static ALL: [&Kind; 12] = [
     &with_rights(kind("windows", 6 * 8 * 8 * 8 * 8, 13, window)),
     &STACKS,
     &kind("trap levels", 2 * TRAPS, 3, level),
-    &kind("ends of the guest", 4 * (TRAPS_OF_GUESTS + 2), 41, death),
+    &kind("ends of the guest", 4 * (GUEST_TRAP_COUNT + 2), 41, death),
     &with_rights(kind("returns from traps", 2 * 3 * 2 * 50, 1, returns)),
     &kind("calls", 292 * EDGES.len() * SECONDS.len() * 3, 131, call),
     &kind("changed code", 128 + 2 * 64 * 4 + 8 * 4, 3, own_code),
@@ -96,7 +96,7 @@ impl Kind {
         if number == NEGOTIATION {
             // Negotiates version 1.1 of the performance counters.
             let words = [mov(O0, 0x205), mov(O1, 1), mov(10, 1), mov(O5, 0), trap(0xff)];
-            return Attack::new(words, Demanded::Goes);
+            return Attack::new(words, RequiredOutcome::Completes);
         }
         let mut index = Index(number);
         let attack = (self.attack)(&mut index);
@@ -110,7 +110,7 @@ const LDTW: u32 = 0x03;
 
 /// The memory address spaces that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus, as
 /// if user, real, and real uncached. Each space exists in both byte orders.
-const OF_MEMORY: [u32; 16] = [
+const MEMORY_SPACES: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];
 
@@ -122,23 +122,23 @@ fn space(index: &mut Index) -> Attack {
     accesses_and_cas.sort_unstable();
     let (op3, size) = index.one_of(&accesses_and_cas);
     let address = index.one_of(&EDGES);
-    let demanded = match space {
+    let required = match space {
         // In these spaces, `ldtw` loads two 64-bit words.
-        0x22..=0x2f | 0xe2..=0xef if op3 == LDTW => Demanded::Anything,
-        _ if !address.is_multiple_of(size) => Demanded::Trap(0x34),
-        0x30..=0x7f => Demanded::Trap(0x37),
-        _ if !OF_MEMORY.contains(&space) => Demanded::Anything,
+        0x22..=0x2f | 0xe2..=0xef if op3 == LDTW => RequiredOutcome::Anything,
+        _ if !address.is_multiple_of(size) => RequiredOutcome::Trap(0x34),
+        0x30..=0x7f => RequiredOutcome::Trap(0x37),
+        _ if !MEMORY_SPACES.contains(&space) => RequiredOutcome::Anything,
         _ => reached(address),
     };
     let word = accesses(op3 | 0x10, L4, L2, space << 5);
-    Attack::new([word], demanded).with([(L2, address)])
+    Attack::new([word], required).with([(L2, address)])
 }
 
 /// Returns the outcome of an access: a trap if the address is not in the guest's memory.
-fn reached(address: u64) -> Demanded {
+fn reached(address: u64) -> RequiredOutcome {
     match is_own(address) {
-        true => Demanded::Goes,
-        false => Demanded::Trap(0x30),
+        true => RequiredOutcome::Completes,
+        false => RequiredOutcome::Trap(0x30),
     }
 }
 
@@ -146,23 +146,23 @@ fn address(index: &mut Index) -> Attack {
     // ldub, ldx, stx, ldstub and casx.
     let (op3, size) = index.one_of(&[(0x01, 1), (0x0b, 8), (0x0e, 8), (0x0d, 1), (0x3e, 8)]);
     let address = index.one_of(addresses());
-    let demanded = match address % size {
+    let required = match address % size {
         0 => reached(address),
-        _ => Demanded::Trap(0x34),
+        _ => RequiredOutcome::Trap(0x34),
     };
     let space = if op3 == 0x3e { 0x80 << 5 } else { 0 };
-    Attack::new([accesses(op3, L4, L2, space)], demanded).with([(L2, address)])
+    Attack::new([accesses(op3, L4, L2, space)], required).with([(L2, address)])
 }
 
 /// Every instruction that jumps, to addresses throughout the physical address space.
 fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
-    let demanded = match way {
+    let required = match way {
         // JMPL and RETURN trap if the address is misaligned. DONE and RETRY do not, because %tpc and %tnpc have no bits 1:0.
-        0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
-        _ if is_own(address) => Demanded::Anything,
-        _ => Demanded::Trap(0x08),
+        0 | 1 if !address.is_multiple_of(4) => RequiredOutcome::Trap(0x34),
+        _ if is_own(address) => RequiredOutcome::Anything,
+        _ => RequiredOutcome::Trap(0x08),
     };
     let words = match way {
         0 => vec![computes(JMPL, L4, L2, 0), NOP],
@@ -177,7 +177,7 @@ fn jump(index: &mut Index) -> Attack {
         ],
     };
     let windows = WindowState { can_save: 5, can_restore: 1, ..WindowState::new() };
-    Attack { windows, ..Attack::new(words, demanded).with([(L2, address)]) }
+    Attack { windows, ..Attack::new(words, required).with([(L2, address)]) }
 }
 
 /// Reads or writes a control register at trap level 0 or 1, and then makes a call. The attacks cover all register numbers.
@@ -186,21 +186,21 @@ fn register(index: &mut Index) -> Attack {
     let register = index.below(32) as u32;
     let value = index.one_of(&VALUES);
     let level = index.below(2) as u64;
-    const NONE: Demanded = Demanded::Trap(0x10);
+    const NONE: RequiredOutcome = RequiredOutcome::Trap(0x10);
     // The required outcomes are from UltraSPARC Architecture 2007, chapter 7: RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
-    let demanded = match (op3, register) {
+    let required = match (op3, register) {
         (RDHPR | WRHPR, _) => NONE,
         // Trap level 0 has no trap registers.
         (RDPR | WRPR, 0..=3) if level == 0 => NONE,
         // %tick belongs to the hypervisor.
         (WRPR, 4) => NONE,
         // The write may end privileged mode.
-        (WRPR, PSTATE) => Demanded::Anything,
+        (WRPR, PSTATE) => RequiredOutcome::Anything,
         (RDPR | WRPR, 15 | 17..) => NONE,
-        (RDPR | WRPR, _) => Demanded::Goes,
-        (_, 19) => Demanded::Trap(0x20),
-        (RD, 0 | 2..=6 | 16 | 17 | 22..=25) => Demanded::Goes,
-        (WR, 0 | 2 | 3 | 6 | 16 | 17 | 20..=23 | 25) => Demanded::Goes,
+        (RDPR | WRPR, _) => RequiredOutcome::Completes,
+        (_, 19) => RequiredOutcome::Trap(0x20),
+        (RD, 0 | 2..=6 | 16 | 17 | 22..=25) => RequiredOutcome::Completes,
+        (WR, 0 | 2 | 3 | 6 | 16 | 17 | 20..=23 | 25) => RequiredOutcome::Completes,
         _ => NONE,
     };
     let is_read = matches!(op3, RD | RDPR | RDHPR);
@@ -209,7 +209,7 @@ fn register(index: &mut Index) -> Attack {
         false => computes(op3, register, L3, 0),
     };
     let words = [&[word], &CPU_STATE[..]].concat();
-    Attack::new(words, demanded).with([(L3, value)]).at(level)
+    Attack::new(words, required).with([(L3, value)]).at(level)
 }
 
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
@@ -224,12 +224,12 @@ fn window(index: &mut Index) -> Attack {
     let chosen = u16::from(if other == 0 { state & 7 } else { state >> 3 });
     let handler = u16::from(other != 0) * 0x20 + 4 * chosen;
     // The required outcomes are from UltraSPARC Architecture 2007, section 5.6 and chapter 7: SAVE, RESTORE, RETURN and FLUSHW.
-    let demanded = match way {
-        0 if can_save == 0 => Demanded::Trap(0x80 + handler),
-        0 if clean == can_restore => Demanded::Trap(0x24),
-        1 | 2 if can_restore == 0 => Demanded::Trap(0xc0 + handler),
-        3 if can_save != 6 => Demanded::Trap(0x80 + handler),
-        _ => Demanded::Goes,
+    let required = match way {
+        0 if can_save == 0 => RequiredOutcome::Trap(0x80 + handler),
+        0 if clean == can_restore => RequiredOutcome::Trap(0x24),
+        1 | 2 if can_restore == 0 => RequiredOutcome::Trap(0xc0 + handler),
+        3 if can_save != 6 => RequiredOutcome::Trap(0x80 + handler),
+        _ => RequiredOutcome::Completes,
     };
     let words = match way {
         0 => vec![computes(SAVE, SP, SP, number(0x1f40))],
@@ -242,7 +242,7 @@ fn window(index: &mut Index) -> Attack {
     Attack {
         windows: WindowState { can_save, can_restore, other, clean, state },
         window: mixed % 8,
-        ..Attack::new(words, demanded).with([(L2, OWN)])
+        ..Attack::new(words, required).with([(L2, OWN)])
     }
 }
 
@@ -264,7 +264,7 @@ fn stack(index: &mut Index) -> Attack {
     Attack {
         windows: WindowState { can_save, can_restore: 6 - can_save, ..WindowState::new() },
         stack: Some(stack),
-        ..Attack::new(words, Demanded::Goes).with([(L2, OWN)])
+        ..Attack::new(words, RequiredOutcome::Completes).with([(L2, OWN)])
     }
 }
 
@@ -285,16 +285,16 @@ fn call(index: &mut Index) -> Attack {
     let level = index.below(3) as u64;
     let third = EDGES[(function as usize % 26 + first as usize % 26) % 26];
     let arguments = [first, second, third, third, second, function];
-    let demanded = Demanded::Goes;
-    let attack = Attack::new([trap(trap_number)], demanded);
+    let required = RequiredOutcome::Completes;
+    let attack = Attack::new([trap(trap_number)], required);
     attack.with((O0..).zip(arguments)).at(level)
 }
 
 /// A program that changes its own next instruction. The new instructions include every software trap that a guest may use, and instructions
 /// in all other formats.
 fn own_code(index: &mut Index) -> Attack {
-    let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
-        software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),
+    let (word, required) = match index.below(128 + 512 + 32) as u32 {
+        software @ ..128 => (trap(software), RequiredOutcome::Trap(0x100 + software as u16)),
         other @ ..640 => {
             let (op3, form) = (other / 8 % 64, other % 8);
             let (rd, second) = ([0, L4][form as usize % 2], [0, number(0)][form as usize / 2 % 2]);
@@ -302,10 +302,10 @@ fn own_code(index: &mut Index) -> Attack {
                 0 => computes(op3, rd, L2, second),
                 _ => accesses(op3, rd, L2, second),
             };
-            (word, Demanded::Anything)
+            (word, RequiredOutcome::Anything)
         }
-        branch => ((branch % 8) << 22 | (branch / 8 % 4) << 28 | 2, Demanded::Anything),
+        branch => ((branch % 8) << 22 | (branch / 8 % 4) << 28 | 2, RequiredOutcome::Anything),
     };
     let words = [read_pc(L1), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
-    Attack::new(words, demanded).with([(L2, END - 8), (L3, word.into())])
+    Attack::new(words, required).with([(L2, END - 8), (L3, word.into())])
 }

@@ -12,12 +12,12 @@ use conform::oracle::Grant;
 use guest_abi::StrandId;
 
 use super::Image;
-use super::beside::Found;
+use super::beside::Findings;
 use super::caller::Request;
 use super::callers::Callers;
 use super::differences::{Key, Subject};
 use super::judge::Judge;
-use super::pairs::{MEMORY, Ready, Sides};
+use super::pairs::{BootedPair, GuestPair, MEMORY};
 use super::requests::requests;
 use crate::execute::{Limits, Stop, map};
 use attacker::Attacker;
@@ -25,40 +25,40 @@ pub use attacker::{CAUGHT, Failure, Tally, prepare};
 pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
 
 /// The number of instructions in a turn. After each turn, the check looks at what has happened.
-const TURN: u64 = 2000;
+const TURN_INSTRUCTIONS: u64 = 2000;
 
 /// The maximum number of turns that one of the neighbour's calls may take.
-const PATIENCE: usize = 2000;
+const MAX_CALL_TURNS: usize = 2000;
 
 /// How far the neighbour may be ahead: the number of its calls minus the number of attacks that the attacker has completed. When it is
 /// further ahead, the neighbour pauses.
-const AHEAD: usize = 100;
+const MAX_LEAD: usize = 100;
 
 /// Boots a hypervisor with the two guests of `sides`. The guest with index `guest` performs attacks of one `kind`: those with the numbers
 /// that `numbers` yields. The other guest repeats `calls`.
 ///
 /// # Errors
 /// The first failure, or the first call that violates the contract.
-pub fn attacked(
+pub fn run_attacks(
     image: &Image,
-    (sides, guest): (&Sides, usize),
+    (sides, guest): (&GuestPair, usize),
     calls: &[Request],
     (kind, mut numbers): (&Kind, impl Iterator<Item = usize>),
 ) -> Result<Tally, Failure> {
-    let ready = Ready::boot(image, sides, kind.count as u64);
+    let ready = BootedPair::boot(image, sides, kind.count as u64);
     let ready = ready.map_err(|fault| Failure::Other(fault.to_string()))?;
-    let Ready { mut execution, strands, mut callers, watch, world } = ready;
+    let BootedPair { mut execution, strands, mut callers, watch, world } = ready;
     let execution = &mut execution;
     let peaceful = strands[1 - guest];
     let mut attacker = Attacker::new(execution, strands, guest, kind, &mut numbers)?;
     let mut left = peaceful.map(|_| calls.iter().copied().cycle());
     let mut waited = 0;
     loop {
-        let stop = execution.run(Limits::instructions(TURN));
+        let stop = execution.run(Limits::instructions(TURN_INSTRUCTIONS));
         if let [first, ..] = &*watch.seen().forbidden {
             return Err(Failure::Forbidden(*first));
         }
-        let is_ahead = callers.made.len() > attacker.tally.tried + AHEAD;
+        let is_ahead = callers.made.len() > attacker.tally.tried + MAX_LEAD;
         let is_done = attacker.is_done();
         match stop {
             Stop::Breakpoint(id) => {
@@ -74,7 +74,7 @@ pub fn attacked(
             Stop::Limit => {}
             stop => return Err(Failure::Other(format!("{stop:x?}"))),
         }
-        attacker.look(execution)?;
+        attacker.check_progress(execution)?;
         let is_calling = peaceful.iter().any(|id| callers.is_calling(*id));
         if is_done && !is_calling {
             break;
@@ -83,13 +83,13 @@ pub fn attacked(
             peaceful.iter().for_each(|id| Callers::wake(execution, *id));
         }
         waited = if is_calling { waited + 1 } else { 0 };
-        if waited > PATIENCE {
+        if waited > MAX_CALL_TURNS {
             return Err(Failure::Other("the calls of the neighbour do not end".to_owned()));
         }
     }
     // The machine runs on until the last stores to devices have completed.
     execution.breakpoints().clear();
-    execution.run(Limits::instructions(TURN));
+    execution.run(Limits::instructions(TURN_INSTRUCTIONS));
     let seen = watch.seen();
     if let [first, ..] = &*seen.forbidden {
         return Err(Failure::Forbidden(*first));
@@ -109,7 +109,7 @@ pub fn attacked(
 }
 
 /// Pairs of guests on one core or two nodes, each pair with the attacker's index. Only the last pair's attacker may use devices.
-pub const SIDES: [(Sides, usize); 3] = [
+pub const GUEST_PAIRS: [(GuestPair, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], Grant::GLOBAL_STRAND), ([3, 65], Grant::NONE)], 1),
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
@@ -122,11 +122,11 @@ pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract
 pub(super) const CHECK: &str = "attacks";
 
 /// Performs every [`stride`](Kind::stride)-th attack of one kind.
-pub(super) fn check(image: &Image, number: usize) -> Found {
+pub(super) fn check(image: &Image, number: usize) -> Findings {
     let kind = ALL[number];
-    let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
+    let (sides, guest) = &GUEST_PAIRS[if kind.has_rights { 2 } else { number % 2 }];
     let numbers = (0..kind.count).step_by(kind.stride);
-    let mut found = Found::default();
+    let mut found = Findings::default();
     // The image may have groups and functions that the model does not know, so the neighbour does not call them.
     let calls =
         requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
@@ -135,7 +135,7 @@ pub(super) fn check(image: &Image, number: usize) -> Found {
             _ => false,
         });
     let calls: Vec<Request> = calls.collect();
-    match attacked(image, (sides, *guest), &calls, (kind, numbers)) {
+    match run_attacks(image, (sides, *guest), &calls, (kind, numbers)) {
         Ok(tally) => found.calls = tally.tried as u64,
         Err(failure) => {
             let (expected, wrong) = match failure {

@@ -3,7 +3,7 @@
 use conform::random::Random;
 use platform::memory_map::REAL;
 
-use super::attack::{Attack, Demanded};
+use super::attack::{Attack, RequiredOutcome};
 use super::edges::{END, NEIGHBOUR};
 use crate::execute::map;
 use crate::interpreter::WindowState;
@@ -30,7 +30,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     }
     // A call with random registers.
     words.extend(call(random));
-    let mut attack = Attack::new(words, Demanded::Anything);
+    let mut attack = Attack::new(words, RequiredOutcome::Anything);
     attack = attack.with((1..32).map(|number| (number, value(random))));
     let mut count = || random.below(8) as u8;
     attack.windows = WindowState {

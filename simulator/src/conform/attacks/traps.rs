@@ -2,7 +2,7 @@
 
 use platform::memory_map::REAL;
 
-use super::attack::{Attack, Demanded, Index, hub};
+use super::attack::{Attack, Index, RequiredOutcome, hub};
 use super::edges::{NEIGHBOUR, OWN};
 use crate::execute::map;
 use crate::interpreter::WindowState;
@@ -13,9 +13,9 @@ use conform::assembler::{
 };
 
 /// The number of traps that [`level`] causes at each trap level.
-pub(super) const TRAPS: usize = TRAPS_OF_GUESTS + 128;
+pub(super) const TRAPS: usize = GUEST_TRAP_COUNT + 128;
 /// The number of these traps that the guest, not the hypervisor, takes.
-pub(super) const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
+pub(super) const GUEST_TRAP_COUNT: usize = 10 + 15 + 32 + 128;
 
 /// The traps that a guest can cause with instructions, interrupts, windows and software traps. The last 128 go to the hypervisor.
 fn traps() -> impl Iterator<Item = u16> {
@@ -25,7 +25,7 @@ fn traps() -> impl Iterator<Item = u16> {
 }
 
 /// Returns a program that causes a trap.
-fn provoked(taken: u16, demanded: Demanded) -> Attack {
+fn provoked(taken: u16, required: RequiredOutcome) -> Attack {
     let state = ((taken >> 2 & 7) * 9) as u8;
     let other = u8::from(taken & 0x20 != 0);
     let (mut can_save, mut can_restore) = (5, 1);
@@ -68,7 +68,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
             clean: if taken == 0x24 { can_restore } else { 7 },
             state,
         },
-        ..Attack::new(words, demanded).with([
+        ..Attack::new(words, required).with([
             (L2, map::HYPERVISOR.start),
             (L3, 1 << (taken & 15)),
             (O5, 0x1234_5678),
@@ -80,11 +80,11 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
 pub(super) fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);
-    let demanded = match taken {
-        0x180.. => Demanded::Goes,
-        _ => Demanded::Trap(taken),
+    let required = match taken {
+        0x180.. => RequiredOutcome::Completes,
+        _ => RequiredOutcome::Trap(taken),
     };
-    provoked(taken, demanded).at(level)
+    provoked(taken, required).at(level)
 }
 
 /// Every trap that ends the guest, because the guest is at trap level 2 or its trap table is outside its memory. Also the calls that end a
@@ -96,11 +96,11 @@ pub(super) fn death(index: &mut Index) -> Attack {
         (1, NEIGHBOUR),
         (2, 0),
     ]);
-    let way = index.below(TRAPS_OF_GUESTS + 2);
+    let way = index.below(GUEST_TRAP_COUNT + 2);
     let exits = [[mov(O5, 0), trap(0x80)], [mov(O5, 2), trap(0xff)]];
-    let attack = match way.checked_sub(TRAPS_OF_GUESTS) {
-        Some(exit) => Attack::new(exits[exit], Demanded::Death),
-        None => provoked(traps().nth(way).unwrap_or(0x10), Demanded::Death),
+    let attack = match way.checked_sub(GUEST_TRAP_COUNT) {
+        Some(exit) => Attack::new(exits[exit], RequiredOutcome::Death),
+        None => provoked(traps().nth(way).unwrap_or(0x10), RequiredOutcome::Death),
     };
     let mut attack = attack.at(level).with([(L4, table)]);
     attack.words.insert(0, computes(WRPR, TBA, L4, 0));
@@ -129,7 +129,7 @@ pub(super) fn returns(index: &mut Index) -> Attack {
     if level == 0 {
         // `done` and `retry` are illegal at trap level 0.
         words.push(computes(DONE, retry, 0, 0));
-        return Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN)]);
+        return Attack::new(words, RequiredOutcome::Trap(0x10)).with([(L2, OWN)]);
     }
     words.extend([
         read_pc(L1),
@@ -141,6 +141,6 @@ pub(super) fn returns(index: &mut Index) -> Attack {
         NOP,
         computes(RDHPR, 1, 0, 0),
     ]);
-    let attack = Attack::new(words, Demanded::Trap(0x10)).with([(L2, OWN), (L3, state)]);
+    let attack = Attack::new(words, RequiredOutcome::Trap(0x10)).with([(L2, OWN), (L3, state)]);
     Attack { level: level - 1, ..attack }
 }

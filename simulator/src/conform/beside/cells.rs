@@ -7,14 +7,14 @@ use guest_abi::{PerfReg, StrandId};
 
 use super::super::caller::Request;
 use super::super::differences::Subject;
-use super::compare::{About, told};
-use super::{Beside, SET};
+use super::compare::{CallDescription, describe_call};
+use super::{Comparison, SET};
 
-impl Beside {
+impl Comparison {
     /// Compares the registers that a call may have changed, and copies their contents from the machine to the model.
     pub(super) fn compare_cells(
         &mut self,
-        about: &About,
+        about: &CallDescription,
         request: Request,
         strand: StrandId,
         id: u64,
@@ -37,7 +37,7 @@ impl Beside {
             _ => register.map(Cell::Register).into_iter().collect(),
         };
         for cell in cells {
-            wrong.extend(self.take_over(cell));
+            wrong.extend(self.adopt(cell));
         }
         if let Some((expected, found)) = wrong.first().copied().filter(|_| is_known) {
             let (right, wrong) = match (request.registers[5], id) {
@@ -47,8 +47,8 @@ impl Beside {
                 (SET, _) => ("stores the value's bits", "stores others"),
                 _ => ("stores nothing", "stores"),
             };
-            self.differ(about, right, wrong, || {
-                format!("{}: {found:#x} there, not {expected:#x}", told(request, None))
+            self.note_difference(about, right, wrong, || {
+                format!("{}: {found:#x} there, not {expected:#x}", describe_call(request, None))
             });
         }
     }
@@ -56,7 +56,7 @@ impl Beside {
     /// Copies a register's content from the machine to the model. If the contents differed, returns the content in the model and
     /// the content in the machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit
     /// must still be scrubbed.
-    pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
+    pub(super) fn adopt(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);
         let expected = self.world.holds(cell);
@@ -80,9 +80,9 @@ impl Beside {
     }
 
     /// Copies the current values of these counters to the model.
-    pub(super) fn count_on(&mut self, counting: &[PerfReg]) {
+    pub(super) fn adopt_counts(&mut self, counting: &[PerfReg]) {
         for register in counting {
-            self.take_over(Cell::Register(*register));
+            self.adopt(Cell::Register(*register));
         }
     }
 
@@ -102,11 +102,11 @@ impl Beside {
                 Cell::L2(..) => 1,
                 Cell::Register(register) => register.id(),
             };
-            if let Some((expected, found)) = self.take_over(cell)
+            if let Some((expected, found)) = self.adopt(cell)
                 && self.counting(id).iter().all(|register| register.id() != id)
             {
                 let (right, wrong) = self.demands_of_state();
-                self.differ_at("the machine", Subject::Register(id), right, wrong, || {
+                self.note_difference_at("the machine", Subject::Register(id), right, wrong, || {
                     format!("{cell:?} is {found:#x}, not {expected:#x}")
                 });
             }
@@ -117,7 +117,7 @@ impl Beside {
             if expected != found {
                 self.world.pcr.insert(number, found);
                 let (right, wrong) = self.demands_of_state();
-                self.differ_at("the machine", Subject::Register(0), right, wrong, || {
+                self.note_difference_at("the machine", Subject::Register(0), right, wrong, || {
                     format!("%pcr of strand {strand} is {found:#x}, not {expected:#x}")
                 });
             }

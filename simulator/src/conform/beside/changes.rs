@@ -12,9 +12,9 @@ use platform::models::FaultyUnit;
 
 use super::super::caller::Request;
 use super::super::differences::Subject;
-use super::{Beside, PERF};
+use super::{Comparison, PERF};
 
-impl Beside {
+impl Comparison {
     /// Makes a guest release the versions that it has negotiated. The check does this instead of a reset, because not
     /// every image can reset guests.
     fn give_up(&mut self, guest: usize) {
@@ -49,9 +49,13 @@ impl Beside {
         let answer = self.machine.operate(on, &Step::ReturnToService(one));
         if answer.as_ref().map(Result::is_ok) != Some(expected) {
             let (right, wrong) = if expected { ("done", "not") } else { ("refused", "not") };
-            self.differ_at("the operator", Subject::Unit(one.number()), right, wrong, || {
-                format!("{one:?} returns to service: {answer:?}")
-            });
+            self.note_difference_at(
+                "the operator",
+                Subject::Unit(one.number()),
+                right,
+                wrong,
+                || format!("{one:?} returns to service: {answer:?}"),
+            );
         }
         if !self.machine.run_on() {
             self.restart();
@@ -66,12 +70,12 @@ impl Beside {
         self.world.all_acknowledge();
         let is_done = self.machine.operate(on, &Step::Reset(id)) == Some(Ok(None));
         let is_done = is_done && self.machine.run_on();
-        self.negotiated();
+        self.adopt_versions();
         is_done
     }
 }
 
-impl System for Beside {
+impl System for Comparison {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         self.ask(strand, Request { trap: trap.number(), registers })
     }
@@ -107,7 +111,7 @@ impl System for Beside {
             }
             Change::Put(cell, value) => {
                 self.machine.execution.devices().put(cell, value);
-                self.take_over(cell);
+                self.adopt(cell);
             }
         }
     }

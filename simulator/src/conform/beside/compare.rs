@@ -6,8 +6,8 @@ use conform::translated::grant;
 use super::super::Omission;
 use super::super::caller::Request;
 use super::super::differences::{Subject, status};
-use super::super::machine::Answered;
-use super::{Beside, EOK, GET, PERF, SET};
+use super::super::machine::CallResult;
+use super::{Comparison, EOK, GET, PERF, SET};
 
 const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
@@ -15,14 +15,14 @@ const ENOTSUPPORTED: u64 = 13;
 
 /// The part of a difference that describes the call and its caller.
 #[derive(Clone)]
-pub(super) struct About {
+pub(super) struct CallDescription {
     pub(super) call: &'static str,
     pub(super) subject: Subject,
     pub(super) right: String,
     pub(super) version: &'static str,
 }
 
-impl Beside {
+impl Comparison {
     /// Makes a call in the model. Returns the registers after the call, and whether the call performs a store that fails. Such a store may
     /// still be in progress when the call ends, and fail later.
     pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
@@ -37,7 +37,7 @@ impl Beside {
             (0xff, [PERF, 1, 1..=u64::MAX, .., 0]) if self.omissions.has(Omission::Minor1) => {
                 asked[2] = 0
             }
-            (0x80, [id, .., GET | SET]) if self.omissions.register(id) => {
+            (0x80, [id, .., GET | SET]) if self.omissions.omits_register(id) => {
                 let guest = self.world.guest_of(number);
                 let is_ready = self.world.guests[guest].versions.perf_minor().is_some();
                 asked[0] = if is_ready { ENOTSUPPORTED } else { EBADTRAP };
@@ -60,14 +60,14 @@ impl Beside {
 
     pub(super) fn compare(
         &mut self,
-        about: &About,
+        about: &CallDescription,
         request: Request,
         (expected, late): ([u64; 6], bool),
-        answered: &Answered,
+        answered: &CallResult,
     ) {
         let [id, .., function] = request.registers;
         let after = answered.after;
-        let told = || told(request, Some(after));
+        let describe_call = || describe_call(request, Some(after));
         if expected[0] != after[0] {
             if late && after[0] == EOK {
                 return;
@@ -88,7 +88,7 @@ impl Beside {
                 self.found.served.insert(served);
                 return;
             }
-            self.differ(about, &status(expected[0]), &status(after[0]), told);
+            self.note_difference(about, &status(expected[0]), &status(after[0]), describe_call);
             return;
         }
         let results = match (about.call, after[0]) {
@@ -107,21 +107,25 @@ impl Beside {
                     "get" => ("the value", "another value"),
                     _ => ("the version", "another version"),
                 };
-                self.differ(about, right, wrong, || format!("{}, not {value:#x}", told()));
+                self.note_difference(about, right, wrong, || {
+                    format!("{}, not {value:#x}", describe_call())
+                });
             } else {
                 let status = status(after[0]);
                 let kept = format!("{status}, %o{number} kept");
-                self.differ(about, &kept, "changed", told);
+                self.note_difference(about, &kept, "changed", describe_call);
             }
         }
-        if let Err(what) = &answered.kept {
+        if let Err(what) = &answered.preserved {
             let subject = what.split(" is ").next().unwrap_or_default();
             let kept = format!("{subject} kept");
-            self.differ(about, &kept, "changed", || format!("{}: {what}", told()));
+            self.note_difference(about, &kept, "changed", || {
+                format!("{}: {what}", describe_call())
+            });
         }
     }
 
-    pub(super) fn about(&self, number: u16, request: Request) -> About {
+    pub(super) fn about(&self, number: u16, request: Request) -> CallDescription {
         let guest = &self.world.guests[self.world.guest_of(number)];
         let [first, .., function] = request.registers;
         let (call, subject) = match (request.trap, function) {
@@ -141,7 +145,7 @@ impl Beside {
             Some(0) => "1.0",
             Some(_) => "1.1",
         };
-        About { call, subject, right, version }
+        CallDescription { call, subject, right, version }
     }
 }
 
@@ -156,7 +160,7 @@ fn is_like_group(group: u64) -> bool {
 }
 
 /// Describes a call in words: its trap, and its registers before and after the call.
-pub(super) fn told(request: Request, after: Option<[u64; 6]>) -> String {
+pub(super) fn describe_call(request: Request, after: Option<[u64; 6]>) -> String {
     let [o0, o1, o2, .., function] = request.registers;
     let call = match (request.trap, function) {
         (0x80, GET) => format!("get of {o0:#x}"),

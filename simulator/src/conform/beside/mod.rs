@@ -17,10 +17,10 @@ use platform::interfaces::Interface;
 
 use super::caller::Request;
 use super::differences::{Differences, Key, Subject};
-use super::machine::{Answered, Machine, Silent};
-use super::requests::OF_KERNELS;
+use super::machine::{CallFailure, CallResult, Machine};
+use super::requests::KERNEL_FUNCTIONS;
 use super::{Image, Job, Omissions};
-use compare::{About, told};
+use compare::{CallDescription, describe_call};
 
 const EOK: u64 = 0;
 const PERF: u64 = 0x205;
@@ -29,7 +29,7 @@ const SET: u64 = 0x107;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Findings {
     pub(super) differences: Differences,
     /// The number of calls that were compared.
     pub(super) calls: u64,
@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) unchecked: BTreeSet<String>,
 }
 
-impl Found {
+impl Findings {
     pub(super) fn add(&mut self, other: Self) {
         self.differences.add(other.differences);
         self.calls += other.calls;
@@ -49,7 +49,7 @@ impl Found {
 }
 
 /// An image and the model of its machine.
-pub(super) struct Beside {
+pub(super) struct Comparison {
     pub(super) machine: Machine,
     pub(super) world: World,
     /// The machine and the model immediately after the guests had begun.
@@ -60,10 +60,10 @@ pub(super) struct Beside {
     has_mailbox: bool,
     omissions: Omissions,
     pub(super) check: &'static str,
-    pub(super) found: Found,
+    pub(super) found: Findings,
 }
 
-impl Beside {
+impl Comparison {
     /// Creates the model for a machine whose guests have begun.
     pub(super) fn new(machine: Machine, job: &Job, image: &Image, omissions: Omissions) -> Self {
         let Job { check, configuration, tested, .. } = *job;
@@ -76,7 +76,7 @@ impl Beside {
             }
         }
         let start = (machine.clone(), world.clone());
-        let found = Found::default();
+        let found = Findings::default();
         let mut new = Self {
             machine,
             world,
@@ -88,15 +88,15 @@ impl Beside {
             check,
             found,
         };
-        new.all_begun();
-        new.negotiated();
+        new.note_unstarted_strands();
+        new.adopt_versions();
         new.state();
         new.start = (new.machine.clone(), new.world.clone());
         new
     }
 
     /// Notes that some calls are not checked, if there are strands that the image has not started.
-    fn all_begun(&mut self) {
+    fn note_unstarted_strands(&mut self) {
         let guests = self.configuration.guests.iter();
         let mut all = guests.flat_map(|guest| guest.strands.iter());
         if all.any(|strand| !self.machine.begun.contains(strand)) {
@@ -108,7 +108,7 @@ impl Beside {
     }
 
     /// Copies the guests' CORE versions to the model. The guests negotiated these versions before they started their CPUs.
-    fn negotiated(&mut self) {
+    fn adopt_versions(&mut self) {
         for guest in 0..self.world.guests.len() {
             let first = self.world.guests[guest].strands.first().copied();
             let strand = first.and_then(|strand| StrandId::new(strand.into()));
@@ -116,7 +116,7 @@ impl Beside {
                 continue;
             };
             let request = Request { trap: 0xff, registers: [1, 0, 0, 0, 0, 3] };
-            if let Ok(Answered { after: [EOK, major @ 1..=u64::MAX, minor, ..], .. }) =
+            if let Ok(CallResult { after: [EOK, major @ 1..=u64::MAX, minor, ..], .. }) =
                 self.machine.call(strand, request)
             {
                 let _ = self.world.guests[guest].versions.set(1, major, minor);
@@ -145,7 +145,7 @@ impl Beside {
         let registers = request.registers;
         let [.., function] = registers;
         let ends_guest = match request.trap {
-            0x80 => OF_KERNELS.contains(&function),
+            0x80 => KERNEL_FUNCTIONS.contains(&function),
             0xff => function == 2,
             _ => false,
         };
@@ -154,18 +154,18 @@ impl Beside {
         };
         let number = u16::from(strand.number());
         let about = self.about(number, request);
-        let counting = of_register(request).map_or_else(Vec::new, |id| self.counting(id));
-        self.count_on(&counting);
+        let counting = accessed_register(request).map_or_else(Vec::new, |id| self.counting(id));
+        self.adopt_counts(&counting);
         let (expected, late) = self.expected(number, request);
         self.found.calls += 1;
         let answered = match self.machine.call(strand, request) {
             Ok(answered) => answered,
             Err(silent) => {
                 let found = match silent {
-                    Silent::Endless => "none in 200000 instructions",
-                    Silent::Stopped => "the strand stops",
+                    CallFailure::Endless => "none in 200000 instructions",
+                    CallFailure::Stopped => "the strand stops",
                 };
-                self.differ(&about, "an answer", found, || told(request, None));
+                self.note_difference(&about, "an answer", found, || describe_call(request, None));
                 self.restart();
                 return registers;
             }
@@ -173,9 +173,9 @@ impl Beside {
         if late {
             self.machine.settle(strand);
         }
-        self.count_on(&counting);
+        self.adopt_counts(&counting);
         self.compare(&about, request, (expected, late), &answered);
-        if let Some(id) = of_register(request) {
+        if let Some(id) = accessed_register(request) {
             let is_known = expected[0] == answered.after[0] || late;
             let counts = self.counting(id).iter().any(|cell| cell.id() == id);
             let is_known = is_known && !counts;
@@ -184,21 +184,21 @@ impl Beside {
         answered.after
     }
 
-    fn differ(
+    fn note_difference(
         &mut self,
-        about: &About,
+        about: &CallDescription,
         expected: &str,
         found: &str,
         example: impl FnOnce() -> String,
     ) {
-        let About { call, subject, right, version } = about.clone();
+        let CallDescription { call, subject, right, version } = about.clone();
         let (check, expected, found) = (self.check, expected.to_owned(), found.to_owned());
         let key = Key { check, call, expected, found, subject, right, version };
         self.found.differences.note(key, example);
     }
 
     /// Notes a difference that belongs to no particular guest call.
-    pub(super) fn differ_at(
+    pub(super) fn note_difference_at(
         &mut self,
         call: &'static str,
         subject: Subject,
@@ -206,8 +206,8 @@ impl Beside {
         found: &str,
         example: impl FnOnce() -> String,
     ) {
-        let about = About { call, subject, right: "any".to_owned(), version: "any" };
-        self.differ(&about, expected, found, example);
+        let about = CallDescription { call, subject, right: "any".to_owned(), version: "any" };
+        self.note_difference(&about, expected, found, example);
     }
 
     /// Returns the machine and the model to their state at the start. Then each guest negotiates the version of group 0x205 that it had
@@ -231,7 +231,7 @@ impl Beside {
 }
 
 /// Returns the register that a call reads or writes; `None` if there is no register with this number.
-fn of_register(request: Request) -> Option<u64> {
+fn accessed_register(request: Request) -> Option<u64> {
     match (request.trap, request.registers) {
         (0x80, [id @ 0..90, .., GET | SET]) => Some(id),
         _ => None,

@@ -20,34 +20,34 @@ use conform::oracle::{
 use guest_abi::StrandId;
 use platform::{Bus, PhysicalAddress};
 
-use super::callers::Made;
+use super::callers::CompletedCall;
 use super::strand;
 use crate::execute::{Execution, Observed, map};
 use crate::recording::Kind;
 use negotiations::is_negotiation;
 
 /// Makes the enclosing function return an error unless a condition holds.
-macro_rules! demand {
+macro_rules! require {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
             return Err(format!($($what)+));
         }
     };
 }
-use demand;
+use require;
 
 /// The maximum number of cycles between issue and completion of a store to a channel register.
-const LATE: u64 = 200;
+const MAX_STORE_DELAY: u64 = 200;
 
 /// At a free hub, the hypervisor can refuse a strand in favour of another strand that was refused earlier. This constant is the maximum
 /// number of such counted refusals for one strand: twice the number of strands at the hub (two). The next call after these refusals is
 /// served, however seldom the strand calls.
-const ON_BEHALF: usize = 4;
+const MAX_COUNTED_REFUSALS: usize = 4;
 
 /// The hypervisor counts a refusal only if half a millisecond (2^19 cycles) has passed since the strand's last counted refusal. If two
 /// refused calls returned more than this number of cycles apart, half a millisecond has certainly passed between the refusals. The margin
 /// covers the time between a call's decision and its return.
-const UNCOUNTED: u64 = (1 << 19) + (1 << 16);
+const MIN_REFUSAL_INTERVAL: u64 = (1 << 19) + (1 << 16);
 
 /// A value that a channel register may have, the strand that stored it, and the time of the store.
 #[derive(Clone, Copy, Debug)]
@@ -88,8 +88,8 @@ impl Judge {
     ///
     /// # Errors
     /// A call violates the contract. The error describes the call.
-    pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
-        let own = |call: &Made| -> Vec<(usize, Observed)> {
+    pub fn judge(&mut self, made: &[CompletedCall], devices: &[Observed]) -> Result<(), String> {
+        let own = |call: &CompletedCall| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
             let all = places.map(|place| (place, devices[place]));
             all.filter(|(_, access)| access.strand == call.strand).collect()
@@ -98,7 +98,7 @@ impl Judge {
         let strands: BTreeSet<_> = made.iter().map(|call| call.strand).collect();
         let all = devices.iter().filter(|access| strands.contains(&access.strand));
         let of_calls: usize = accesses.iter().map(Vec::len).sum();
-        demand!(of_calls == all.count(), "accesses outside of calls");
+        require!(of_calls == all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
             // A call for L2 control is ordered by its access to bank 0: a `set` writes bank 0 last, and a `get` reads bank 0 without the
@@ -117,9 +117,9 @@ impl Judge {
             possible[call] = self.versions_of(&made[call], &seen)?;
             *self.statuses.entry(made[call].after[0]).or_default() += 1;
         }
-        refusals(made)?;
+        check_refusals(made)?;
         for guest in 0..self.world.guests.len() {
-            self.negotiated(guest, made, &possible)?;
+            self.check_negotiations(guest, made, &possible)?;
         }
         Ok(())
     }
@@ -134,15 +134,15 @@ impl Judge {
             let address = PhysicalAddress(cell.address_from(node));
             let read = execution.devices().read(on, address);
             let value = read.map_err(|error| format!("{cell:?}: {error}"))?;
-            self.held(cell, on, u64::MAX, value)?;
+            self.check_load(cell, on, u64::MAX, value)?;
             let expected = self.world.holds(cell);
-            demand!(value == expected, "{cell:?} is {value:#x}, not {expected:#x}");
+            require!(value == expected, "{cell:?} is {value:#x}, not {expected:#x}");
         }
         for strand in strands {
             let unit = execution.devices().strand_unit(*strand);
             let model = self.world.pcr_of(strand.number().into());
             let pcr = unit.pcr();
-            demand!(pcr == model, "%pcr of strand {strand} is {pcr:#x}, not {model:#x}");
+            require!(pcr == model, "%pcr of strand {strand} is {pcr:#x}, not {model:#x}");
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Judge {
     /// and accesses were right.
     fn versions_of(
         &mut self,
-        call: &Made,
+        call: &CompletedCall,
         seen: &[Observed],
     ) -> Result<[bool; VERSIONS.len()], String> {
         let node = World::node_of(call.strand.number().into());
@@ -165,8 +165,8 @@ impl Judge {
             let cell = Cell::at(node, access.physical).filter(|_| access.size == 8);
             let cell = cell.ok_or_else(|| format!("{call:x?}: {access:x?}"))?;
             match access.kind {
-                Kind::Load => self.held(cell, call.strand, access.time, access.value)?,
-                _ => self.stored(cell, call.strand, access),
+                Kind::Load => self.check_load(cell, call.strand, access.time, access.value)?,
+                _ => self.record_store(cell, call.strand, access),
             }
         }
         let [id, .., function] = call.request.registers;
@@ -220,20 +220,26 @@ impl Judge {
         });
         self.world.guests[guest].versions = versions;
         self.world.hubs = Default::default();
-        demand!(possible.contains(&true), "{call:x?}: {seen:x?}; the model: {answers:x?}");
+        require!(possible.contains(&true), "{call:x?}: {seen:x?}; the model: {answers:x?}");
         Ok(possible)
     }
 
     /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. A channel register must have one
     /// of the values that are possible at this time. A hub's PIC may have any value while it counts events.
-    fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) -> Result<(), String> {
+    fn check_load(
+        &mut self,
+        cell: Cell,
+        strand: StrandId,
+        time: u64,
+        value: u64,
+    ) -> Result<(), String> {
         match cell.unit() {
             Unit::Mcu { .. } => {
                 let stored = self.channels.entry(cell).or_insert_with(unwritten);
                 let all = stored.clone();
                 stored.retain(|one| !all.iter().any(|later| later.has_replaced(one, strand, time)));
                 let is_legal = stored.iter().any(|stored| stored.value == value);
-                demand!(is_legal, "{cell:?} is {value:#x}: {stored:x?}");
+                require!(is_legal, "{cell:?} is {value:#x}: {stored:x?}");
                 self.world.devices.insert(cell, value);
             }
             Unit::Hub(_) if self.counted.contains(&cell) => {
@@ -245,7 +251,7 @@ impl Judge {
     }
 
     /// Records a stored value if later loads may return other values: a channel register is written late, and a hub's PIC may count events.
-    fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
+    fn record_store(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
                 let stored = self.channels.entry(cell).or_insert_with(unwritten);
@@ -272,8 +278,8 @@ impl Judge {
 }
 
 /// Checks that each EWOULDBLOCK has a reason.
-fn refusals(made: &[Made]) -> Result<(), String> {
-    let device = |call: &Made| match (call.request.trap, call.request.registers) {
+fn check_refusals(made: &[CompletedCall]) -> Result<(), String> {
+    let device = |call: &CompletedCall| match (call.request.trap, call.request.registers) {
         (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => match id {
             1 => Some(Unit::L2 { node: call.strand.node().index() }),
             18..=89 => Some(Cell::Register(id).unit()),
@@ -308,8 +314,8 @@ fn refusals(made: &[Made]) -> Result<(), String> {
         let mut before = before.map(|before| of[before].1);
         let other = before.find(|before| before.strand != call.strand);
         let is_remembered = other.is_some_and(|other| other.after[0] == EWOULDBLOCK);
-        demand!(
-            is_remembered && counted <= ON_BEHALF && matches!(unit, Unit::Hub(_)),
+        require!(
+            is_remembered && counted <= MAX_COUNTED_REFUSALS && matches!(unit, Unit::Hub(_)),
             "{call:x?}, refused without a reason after {counted} counted refusals: {other:x?}"
         );
     }
@@ -320,7 +326,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 /// returned. The first refusal may be uncounted, if another refusal came shortly before it.
 fn counted_at_least(times: &[u64]) -> usize {
     let Some((first, later)) = times.split_first() else { return 0 };
-    let count = |(last, counted), time: &u64| match *time > last + UNCOUNTED {
+    let count = |(last, counted), time: &u64| match *time > last + MIN_REFUSAL_INTERVAL {
         true => (*time, counted + 1),
         false => (last, counted),
     };
@@ -334,8 +340,8 @@ impl Stored {
     /// Returns `true` if, at the time `time`, this value has replaced `earlier` for a strand. From then on, none of the strand's loads
     /// returns `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
-        let is_there = self.strand == Some(strand) || time > self.time + LATE;
-        let comes_later = self.time > earlier.time + LATE
+        let is_there = self.strand == Some(strand) || time > self.time + MAX_STORE_DELAY;
+        let comes_later = self.time > earlier.time + MAX_STORE_DELAY
             || self.strand == earlier.strand && self.time > earlier.time;
         is_there && comes_later
     }

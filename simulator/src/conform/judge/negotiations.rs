@@ -3,18 +3,18 @@
 use conform::oracle::Trap;
 use conform::oracle::negotiation::Versions;
 
-use super::{Judge, VERSIONS, demand};
+use super::{Judge, VERSIONS, require};
 use crate::conform::caller::Request;
-use crate::conform::callers::Made;
+use crate::conform::callers::CompletedCall;
 
 impl Judge {
     /// Looks for an order of the guest's negotiations in which the model answers as the image did. Also checks the guest's other calls.
     /// The answer to a call that overlaps negotiations must be right for one of the versions that the guest had before, during or after
     /// them.
-    pub(super) fn negotiated(
+    pub(super) fn check_negotiations(
         &mut self,
         guest: usize,
-        made: &[Made],
+        made: &[CompletedCall],
         possible: &[[bool; VERSIONS.len()]],
     ) -> Result<(), String> {
         let strands = self.world.guests[guest].strands.clone();
@@ -59,7 +59,7 @@ impl Judge {
                     }
                 }
             }
-            demand!(
+            require!(
                 !next.is_empty(),
                 "{:x?}: no order of the negotiations of guest {guest}",
                 made[call]
@@ -94,13 +94,18 @@ impl Judge {
                 let mut answered = VERSIONS.iter().zip(possible[call]);
                 answered.any(|(version, right)| right && minors.contains(version))
             };
-            demand!(versions.any(is_right), "{:x?}: answered as with another version", made[call]);
+            require!(versions.any(is_right), "{:x?}: answered as with another version", made[call]);
         }
         Ok(())
     }
 
     /// Returns the versions after a call; `None` if the model's answer differs from the image's.
-    fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
+    fn answers(
+        &mut self,
+        guest: usize,
+        call: &CompletedCall,
+        versions: &Versions,
+    ) -> Option<Versions> {
         self.world.guests[guest].versions = versions.clone();
         let number = call.strand.number().into();
         let outcome = self.world.call(number, Trap::Core, call.request.registers);

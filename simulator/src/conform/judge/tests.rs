@@ -2,9 +2,9 @@
 
 use conform::oracle::status::{EOK, EWOULDBLOCK};
 
-use super::refusals;
+use super::check_refusals;
 use crate::conform::caller::Request;
-use crate::conform::callers::Made;
+use crate::conform::callers::CompletedCall;
 use crate::conform::strand;
 
 /// Half a millisecond in cycles, plus a little more than the time between a call's decision and its return.
@@ -12,11 +12,11 @@ const HALF: u64 = 600_000;
 
 /// Returns successive calls for the first register of hub 0. For each call, `of` has the strand, the cycles since the previous call, and
 /// the status.
-fn calls(of: &[(usize, u64, u64)]) -> Vec<Made> {
+fn calls(of: &[(usize, u64, u64)]) -> Vec<CompletedCall> {
     let mut returned = 0;
     let made = of.iter().enumerate().map(|(number, (id, since, status))| {
         returned += since;
-        Made {
+        CompletedCall {
             strand: strand(*id),
             request: Request { trap: 0x80, registers: [18, 0, 0, 0, 0, 0x106] },
             after: [*status, 0, 0, 0, 0, 0x106],
@@ -35,7 +35,7 @@ fn refused(since: &[u64]) -> Result<(), String> {
     // Strand 2's refusal has a reason of its own: strand 3 is being served at the same time.
     let mut made = calls(&[&[(3, 0, EOK)], &of[..]].concat());
     made[1].turns = 0..1;
-    refusals(&made)
+    check_refusals(&made)
 }
 
 #[test]
@@ -56,5 +56,5 @@ fn a_strand_that_asks_seldom_is_refused_four_times() {
 #[test]
 fn a_strand_is_not_refused_after_it_has_been_served() {
     let made = calls(&[(2, 0, EOK), (3, 1, EWOULDBLOCK)]);
-    refusals(&made).unwrap_err();
+    check_refusals(&made).unwrap_err();
 }

@@ -60,5 +60,5 @@ fn file_name(strand: StrandId) -> String {
 /// Returns whether the metadata in a directory say that this program wrote the trace.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
-    input::read_found_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))
+    input::read_ordinary_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))
 }

@@ -11,7 +11,7 @@ use super::types::{Cursor, Type, Values};
 use super::{Format, MAGIC, METADATA, file_name};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
-use crate::input::{self, InputError, LONGEST_PROGRAM};
+use crate::input::{self, InputError, MAX_PROGRAM_BYTES};
 
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         return Err(ReadError::NoDirectory(name(directory)));
     }
     let path = directory.join(METADATA);
-    let text = input::read_found_text(&path)?;
+    let text = input::read_ordinary_text(&path)?;
     let (mut trace, format) = metadata::read(&text).map_err(|problem| wrong(&path, problem))?;
     let files = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let unreadable = |source| ReadError::Unreadable { directory: name(directory), source };
@@ -49,7 +49,7 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
         if file.file_name().as_encoded_bytes().starts_with(b".") || file.file_name() == METADATA {
             continue;
         }
-        let bytes = input::read_found(&path, LONGEST_PROGRAM)?;
+        let bytes = input::read_ordinary(&path, MAX_PROGRAM_BYTES)?;
         let stream = stream(&bytes, &format, &trace.kinds);
         let Some(stream) = stream.map_err(|problem| wrong(&path, problem))? else {
             continue;

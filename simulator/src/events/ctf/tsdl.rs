@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::tokens::{Token, tokens};
 use super::types::Type;
 
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// A metadata block, such as `event { name = "a"; fields := struct { ... }; };`.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn layout(&mut self, depth: usize) -> Result<Type, String> {
-        if depth == DEEPEST {
+        if depth == MAX_DEPTH {
             return self.expected("fewer nested types");
         }
         if self.takes("integer") {

@@ -11,7 +11,7 @@ const DATA_ALIGN: usize = 8;
 
 /// The error for a description that has no binary form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum BuildError {
     /// A name of more than 255 bytes.
     #[error("the name '{}...' has {} bytes, expected at most 255", start(.0), .0.len())]
     LongName(String),
@@ -57,7 +57,7 @@ impl Description {
     ///
     /// # Errors
     /// The binary format cannot hold the description.
-    pub fn build(&self) -> Result<Vec<u8>, Unfit> {
+    pub fn build(&self) -> Result<Vec<u8>, BuildError> {
         let mut starts = Vec::new();
         let mut elements = 0;
         for node in &self.nodes {
@@ -71,7 +71,7 @@ impl Description {
             for Property { name, value } in &node.properties {
                 match value {
                     Value::Arc(node) => {
-                        let target = starts.get(*node).ok_or(Unfit::Arc(*node))?;
+                        let target = starts.get(*node).ok_or(BuildError::Arc(*node))?;
                         blocks.element(b'a', name, *target as u64)?;
                     }
                     Value::Number(number) => blocks.element(b'v', name, *number)?,
@@ -88,7 +88,7 @@ impl Description {
             blocks.bare(b'E');
         }
         blocks.bare(0);
-        blocks.whole()
+        blocks.finish()
     }
 }
 
@@ -108,8 +108,8 @@ impl Blocks {
         self.elements.extend([0; 15]);
     }
 
-    fn element(&mut self, tag: u8, name: &str, value: u64) -> Result<(), Unfit> {
-        let length = u8::try_from(name.len()).map_err(|_| Unfit::LongName(name.to_owned()))?;
+    fn element(&mut self, tag: u8, name: &str, value: u64) -> Result<(), BuildError> {
+        let length = u8::try_from(name.len()).map_err(|_| BuildError::LongName(name.to_owned()))?;
         let offset = self.name(name)?;
         self.elements.extend([tag, length, 0, 0]);
         self.elements.extend(offset.to_be_bytes());
@@ -117,7 +117,7 @@ impl Blocks {
         Ok(())
     }
 
-    fn name(&mut self, name: &str) -> Result<u32, Unfit> {
+    fn name(&mut self, name: &str) -> Result<u32, BuildError> {
         if let Some(offset) = self.offsets.get(name) {
             return Ok(*offset);
         }
@@ -128,14 +128,14 @@ impl Blocks {
     }
 
     /// Appends `bytes`. Returns their length and offset, encoded as the value of an element.
-    fn data(&mut self, bytes: &[u8]) -> Result<u64, Unfit> {
+    fn data(&mut self, bytes: &[u8]) -> Result<u64, BuildError> {
         let place = u64::from(size(bytes)?) << 32 | u64::from(size(&self.data)?);
         self.data.extend(bytes);
         pad(&mut self.data, DATA_ALIGN);
         Ok(place)
     }
 
-    fn whole(mut self) -> Result<Vec<u8>, Unfit> {
+    fn finish(mut self) -> Result<Vec<u8>, BuildError> {
         pad(&mut self.names, NAMES_ALIGN);
         let blocks = [self.elements, self.names, self.data];
         let mut bytes = vec![0, 1, 0, 0];
@@ -151,13 +151,13 @@ fn pad(bytes: &mut Vec<u8>, align: usize) {
     bytes.resize(bytes.len().next_multiple_of(align), 0);
 }
 
-fn size(bytes: &[u8]) -> Result<u32, Unfit> {
-    u32::try_from(bytes.len()).map_err(|_| Unfit::Size)
+fn size(bytes: &[u8]) -> Result<u32, BuildError> {
+    u32::try_from(bytes.len()).map_err(|_| BuildError::Size)
 }
 
-fn terminated(text: &str) -> Result<Vec<u8>, Unfit> {
+fn terminated(text: &str) -> Result<Vec<u8>, BuildError> {
     if text.contains('\0') {
-        return Err(Unfit::Nul(text.to_owned()));
+        return Err(BuildError::Nul(text.to_owned()));
     }
     Ok(text.bytes().chain([0]).collect())
 }

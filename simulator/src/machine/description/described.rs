@@ -8,7 +8,7 @@ use platform::Machine;
 use platform::md::{Md, MdError};
 
 use super::parse;
-use crate::input::{self, LONGEST_TEXT};
+use crate::input::{self, MAX_TEXT_BYTES};
 use crate::machine::guests::FileError;
 use crate::text::line;
 
@@ -121,5 +121,5 @@ pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
 /// # Errors
 /// The file cannot be read, or is too long for a description.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    Ok(input::read(path, LONGEST_TEXT)?)
+    Ok(input::read(path, MAX_TEXT_BYTES)?)
 }

@@ -23,9 +23,9 @@ pub struct GuestMemory {
 }
 
 impl Description {
-    /// Returns the description of a machine and its guests, with their names. A guest has no memory until [`place`](Self::place)
+    /// Returns the description of a machine and its guests, with their names. A guest has no memory until [`assign_memory`](Self::assign_memory)
     /// assigns some.
-    pub fn of<'a>(
+    pub fn for_machine<'a>(
         machine: Machine,
         guests: impl IntoIterator<Item = (&'a str, GuestConfig)>,
     ) -> Self {
@@ -73,7 +73,7 @@ impl Description {
     ///
     /// # Errors
     /// The node already has one of the memory's properties. The error is that property's name.
-    pub fn place(&mut self, node: usize, memory: GuestMemory) -> Result<(), &'static str> {
+    pub fn assign_memory(&mut self, node: usize, memory: GuestMemory) -> Result<(), &'static str> {
         let GuestMemory { base, size, real, entry } = memory;
         let properties = &mut self.nodes[node].properties;
         for (name, value) in [

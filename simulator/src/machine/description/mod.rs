@@ -30,7 +30,7 @@ mod made;
 mod parse;
 mod print;
 
-pub use binary::Unfit;
+pub use binary::BuildError;
 pub use described::{Described, DescribedError, GuestDescription, Platform, build, load, read};
 pub use made::GuestMemory;
 pub use parse::{SourceError, parse};

@@ -23,10 +23,10 @@ use super::queue::Queue;
 use super::system::{CoreState, Dram, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait};
-use super::watch::Untold;
+use super::watch::Unreported;
 use super::wires::StrandEvent;
 use crate::recording::{ByKind, Kind, Reference};
-pub(super) use shapes::store_at_once;
+pub(super) use shapes::try_quick_store;
 
 /// A strand that executes references. It borrows each part of the memory system separately, because a borrow of the whole system
 /// would cost one more indirection per access.
@@ -46,7 +46,7 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) moves: &'w mut Option<MovedLines>,
     ahead: &'w mut CoresAhead,
     /// The strand's requests and waits that have not been reported to its watch yet; `None` if there is no watch.
-    pub(super) untold: Option<&'w mut Untold>,
+    pub(super) unreported: Option<&'w mut Unreported>,
     /// The strand's time, in cycles.
     pub(super) now: u64,
     /// The time at which the latest instruction was issued; 0 before the first instruction.
@@ -116,7 +116,7 @@ impl<'w, V: Variant> Access<'w, V> {
             hub_events,
             moves,
             ahead,
-            untold: None,
+            unreported: None,
             now: begins,
             issued: 0,
             turn: begins,
@@ -316,14 +316,14 @@ impl<'w, V: Variant> Access<'w, V> {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
         // The strand continues at this time, without waiting for the rest of the store.
-        let goes_on = self.now;
+        let continues_at = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
         let service = match self.l2.hit(self.node, line, 0) {
             Some(hit) => {
                 self.now = self.now.max(hit.arrives);
                 if hit.state != LineState::Modified {
-                    self.own(line, hit.slot);
+                    self.upgrade(line, hit.slot);
                 }
                 let stale = hit.copies & self.figures().stale_after_store(self.core_in_node, part);
                 if stale != 0 {
@@ -337,7 +337,7 @@ impl<'w, V: Variant> Access<'w, V> {
         self.served(CoreRequest::Store, service);
         let stores = &mut self.strand.stores;
         let done = stores.enter(self.now, self.plan.variant.figures().timing.stores);
-        self.now = goes_on;
+        self.now = continues_at;
         done
     }
 
@@ -391,8 +391,8 @@ impl<'w, V: Variant> Access<'w, V> {
     #[inline(always)]
     fn served(&mut self, request: CoreRequest, service: ServedBy) {
         self.strand_record.served(request, service);
-        if let Some(untold) = &mut self.untold {
-            untold.served(service);
+        if let Some(unreported) = &mut self.unreported {
+            unreported.served(service);
         }
     }
 
@@ -400,8 +400,8 @@ impl<'w, V: Variant> Access<'w, V> {
     fn waited(&mut self, wait: Wait, since: u64) {
         let cycles = self.now - since;
         self.strand_record.waits(wait, cycles);
-        if let Some(untold) = &mut self.untold {
-            untold.cycles += cycles;
+        if let Some(unreported) = &mut self.unreported {
+            unreported.cycles += cycles;
         }
     }
 

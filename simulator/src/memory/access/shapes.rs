@@ -78,13 +78,18 @@ impl<V: Variant> Access<'_, V> {
                             StepAction::Load => is_in_line && self.cores.own.data.touch(line),
                             StepAction::Store => {
                                 let now = begins + timing.elapsed(&step.done);
-                                is_in_line && self.store_at_once(line, now)
+                                is_in_line && self.try_quick_store(line, now)
                             }
                             _ => false,
                         };
                         if is_done {
                             if W::WATCHES {
-                                self.tell_at_once((&whole, shape, step), address, moved, watch);
+                                self.report_quick_step(
+                                    (&whole, shape, step),
+                                    address,
+                                    moved,
+                                    watch,
+                                );
                             }
                             continue;
                         }
@@ -132,7 +137,7 @@ impl<V: Variant> Access<'_, V> {
                     if W::WATCHES {
                         // A fetch can take several steps. It is reported to the watch once, after the last step.
                         if !step.is_within {
-                            self.tell_step((&whole, shape, step), address, watch);
+                            self.report_step((&whole, shape, step), address, watch);
                             let before = std::mem::replace(&mut moved, self.moved());
                             let unmoved = before == moved || !self.has_moved_code(shape, all_steps);
                             if is_in_time && unmoved {
@@ -206,11 +211,11 @@ impl<V: Variant> Access<'_, V> {
     /// Executes a store to a data cache line at the time `now`, but only if the store changes no cache and causes no wait. Returns
     /// `true` if the store was executed; otherwise nothing has changed.
     #[inline(always)]
-    fn store_at_once(&mut self, part: u64, now: u64) -> bool {
+    fn try_quick_store(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();
         let (strand, caches) =
             ((&mut *self.strand, &mut *self.strand_record), (&*self.l2, &mut *self.banks));
-        store_at_once(figures, strand, caches, (self.node, self.core_in_node), part, now)
+        try_quick_store(figures, strand, caches, (self.node, self.core_in_node), part, now)
     }
 }
 
@@ -218,7 +223,7 @@ impl<V: Variant> Access<'_, V> {
 /// `place` is the strand's node and the core's number in that node. Returns `true` if the store was executed; otherwise nothing has
 /// changed. The caller reports the request to the watch.
 #[inline(always)]
-pub(in crate::memory) fn store_at_once<V: Variant>(
+pub(in crate::memory) fn try_quick_store<V: Variant>(
     figures: &Figures,
     (strand, record): (&mut StrandState, &mut StrandRecord),
     (caches, banks): (&L2Caches<V>, &mut [Queue; L2_BANKS]),
@@ -228,7 +233,7 @@ pub(in crate::memory) fn store_at_once<V: Variant>(
 ) -> bool {
     let line = figures.line_of_data(part);
     let stale = figures.stale_after_store(core, part);
-    let Some(arrives) = caches.own(node, line, stale) else {
+    let Some(arrives) = caches.modified_arrival(node, line, stale) else {
         return false;
     };
     if strand.stores.room() > now {

@@ -10,17 +10,19 @@ impl<V: Variant> Access<'_, V> {
     /// Tells `watch` of an executed reference if the reference requested lines from the L2 cache, or if it may have used a line
     /// that has moved between nodes.
     #[inline(always)]
-    pub(in crate::memory) fn tell<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
-        if self.has_untold() || self.may_have_moved(reference.address, reference.size) {
-            self.tell_all(reference, watch);
+    pub(in crate::memory) fn report<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
+        if self.has_unreported() || self.may_have_moved(reference.address, reference.size) {
+            self.report_pending(reference, watch);
         }
     }
 
     #[inline(never)]
-    fn tell_all<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
-        if let Some(untold) = self.untold.as_mut().filter(|untold| untold.any) {
-            watch.waited(reference, self.now, &untold.served, untold.cycles);
-            **untold = Default::default();
+    fn report_pending<W: Watch>(&mut self, reference: &Reference, watch: &mut W) {
+        if let Some(unreported) =
+            self.unreported.as_mut().filter(|unreported| unreported.has_request)
+        {
+            watch.waited(reference, self.now, &unreported.served, unreported.cycles);
+            **unreported = Default::default();
         }
         if self.may_have_moved(reference.address, reference.size)
             && let Some(moved) = &self.moves
@@ -30,8 +32,8 @@ impl<V: Variant> Access<'_, V> {
     }
 
     #[inline(always)]
-    fn has_untold(&self) -> bool {
-        self.untold.as_ref().is_some_and(|untold| untold.any)
+    fn has_unreported(&self) -> bool {
+        self.unreported.as_ref().is_some_and(|unreported| unreported.has_request)
     }
 
     /// Returns `true` if a line of these bytes may have moved between nodes, and `false` if none has.
@@ -44,7 +46,7 @@ impl<V: Variant> Access<'_, V> {
     /// Tells `watch` of a shape's step that changed no cache and caused no wait. `moved` is the number of lines that have
     /// [moved](Self::moved) between nodes.
     #[inline(always)]
-    pub(super) fn tell_at_once<W: Watch>(
+    pub(super) fn report_quick_step<W: Watch>(
         &self,
         (whole, shape, step): (&Whole<'_>, &Shape, &ShapeStep),
         address: u64,
@@ -70,21 +72,21 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Tells `watch` of a step's reference. The step must not have been reported by [`tell_at_once`](Self::tell_at_once). `address`
+    /// Tells `watch` of a step's reference. The step must not have been reported by [`report_quick_step`](Self::report_quick_step). `address`
     /// is the address of the reference's data.
     #[inline(always)]
-    pub(super) fn tell_step<W: Watch>(
+    pub(super) fn report_step<W: Watch>(
         &mut self,
         (whole, shape, step): (&Whole<'_>, &Shape, &ShapeStep),
         address: u64,
         watch: &mut W,
     ) {
-        if step.action == StepAction::Fetch && !self.has_untold() {
+        if step.action == StepAction::Fetch && !self.has_unreported() {
             return;
         }
-        if self.has_untold() || self.may_have_moved(address, step.further + 1) {
+        if self.has_unreported() || self.may_have_moved(address, step.further + 1) {
             watch.begins(whole.instruction(shape, step.next.into()));
-            self.tell_all(&whole.reference(shape, step, address), watch);
+            self.report_pending(&whole.reference(shape, step, address), watch);
         }
     }
 

@@ -5,19 +5,19 @@ mod steps;
 use guest_abi::StrandId;
 
 use super::lane::Lane;
-use super::turn::{CoreAhead, Stops, StoreTimes, lines};
+use super::turn::{CoreAhead, StopReason, StoreTimes, lines};
 use crate::memory::figures::Variant;
 use crate::memory::geometry::ADDRESS_MASK;
 use crate::memory::quantum::Executed;
 use crate::memory::system::CoreState;
 use crate::memory::timing::ISSUE;
-use crate::recording::{ByKind, Kind, MOST_WHOLE, Part, Reference};
+use crate::recording::{ByKind, Kind, MAX_WHOLE, Part, Reference};
 
 /// The maximum number of references by which a strand that runs ahead can exceed the number that it is told to execute.
-pub(crate) const MOST_MORE: usize = 128;
+pub(crate) const MAX_OVERSHOOT: usize = 128;
 
 /// The maximum number of references that a core may be told to execute ahead. With more, the counts of [`ByKind`] could overflow.
-pub(crate) const MOST_AT_ONCE: usize = MOST_WHOLE - MOST_MORE;
+pub(crate) const MAX_AHEAD_REFERENCES: usize = MAX_WHOLE - MAX_OVERSHOOT;
 
 /// A strand while it executes instructions that need nothing outside its core.
 struct Local<'l, 'w, V: Variant, const WATCHED: bool> {
@@ -45,18 +45,18 @@ struct Mark {
 }
 
 impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
-    /// Executes the instructions of a [turn](Self::turn), which can have any length. `began` is the time at which the turn began,
+    /// Executes the instructions of a [turn](Self::execute_turn), which can have any length. `began` is the time at which the turn began,
     /// and `executed` is what the strand has already executed in it. Returns what the whole turn has executed, when its first
     /// instruction was issued, and why the strand stopped.
     #[inline(never)]
-    pub(super) fn long(
+    pub(super) fn execute_shapes(
         &mut self,
         lane: &mut Lane<'_>,
         began: u64,
         executed: Executed,
         until: u64,
         most: usize,
-    ) -> (Executed, u64, Stops) {
+    ) -> (Executed, u64, StopReason) {
         let longest = self.figures().timing.longest();
         let mut local = Local {
             ahead: self,
@@ -69,16 +69,16 @@ impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
             executed,
             by_kind: ByKind::default(),
         };
-        let mut stops = Stops::No;
-        while stops == Stops::No && !lane.is_empty() && local.executed.references < most {
+        let mut stops = StopReason::None;
+        while stops == StopReason::None && !lane.is_empty() && local.executed.references < most {
             let part = &lane.part;
             let before = local.executed.references;
             let length = part.references.len();
-            let is_short =
-                length <= MOST_MORE && until.saturating_sub(local.now) > longest * length as u64;
+            let is_short = length <= MAX_OVERSHOOT
+                && until.saturating_sub(local.now) > longest * length as u64;
             stops = match is_short.then(|| part.steps()).flatten() {
                 Some((steps, done)) => local.steps(part, steps, done),
-                None => local.one_by_one(part, most),
+                None => local.without_steps(part, most),
             };
             lane.pass(local.executed.references - before);
         }
@@ -108,18 +108,18 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
 
     /// Executes a part of a shape reference by reference.
     #[inline(always)]
-    fn one_by_one(&mut self, part: &Part<'_>, most: usize) -> Stops {
+    fn without_steps(&mut self, part: &Part<'_>, most: usize) -> StopReason {
         let mut rest = part.references;
         while let Some(first) = rest.first() {
             let references = self.executed.references;
             if references > 0 && self.now >= self.until || references >= most {
-                return Stops::Ended;
+                return StopReason::Ended;
             }
             let (began, mark) = (self.now, self.mark(0));
             let Some(executed) = self.instruction(rest, part) else {
                 self.undo(mark);
                 self.now = began;
-                return Stops::Blocked;
+                return StopReason::Blocked;
             };
             if first.kind.is_fetch() {
                 if self.executed.instructions == 0 {
@@ -131,14 +131,14 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             self.executed.references += executed;
             rest = &rest[executed..];
             if self.ahead.stored == Some(0) {
-                return Stops::Blocked;
+                return StopReason::Blocked;
             }
             if rest.first().is_some_and(|next| !next.kind.is_fetch()) {
                 // The quantum ends between a load and a store of the instruction.
-                return Stops::Ended;
+                return StopReason::Ended;
             }
         }
-        Stops::No
+        StopReason::None
     }
 
     /// Executes an instruction, or the rest of one that was divided. If the quantum ends between a load and a store, stops before
@@ -153,7 +153,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         let before = WATCHED && !begins;
         let mut instruction = if before { part.instruction_before() } else { None };
         let (mut loaded, mut stored) = (false, false);
-        for reference in references.iter().take(MOST_MORE) {
+        for reference in references.iter().take(MAX_OVERSHOOT) {
             match reference.kind {
                 Kind::Load | Kind::Store if stored => return None,
                 Kind::Load => {
@@ -196,7 +196,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             executed += 1;
             loaded = reference.kind == Kind::Load;
         }
-        (executed < MOST_MORE).then_some(executed)
+        (executed < MAX_OVERSHOOT).then_some(executed)
     }
 
     /// Fetches an instruction's lines. Returns `false` if one of the lines is not in the cache, or if the fetch has to be reported
@@ -219,7 +219,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
 fn undo<V: Variant>(core: &mut CoreState<V>, mark: Mark, defers: bool) {
     core.undo(mark.renewed);
     if defers {
-        core.ahead.forget_stores(mark.stores);
+        core.ahead.drop_stores(mark.stores);
     }
 }
 

@@ -13,18 +13,18 @@ use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
-use super::access::{CORES_PER_NODE, node_of, store_at_once};
+use super::access::{CORES_PER_NODE, node_of, try_quick_store};
 use super::copies::Copy;
 use super::figures::Variant;
 use super::geometry::ADDRESS_MASK;
 use super::system::{CoreState, MemorySystem};
 use super::truth::CoreRecord;
-use super::watch::{Untold, Watch};
+use super::watch::{Unreported, Watch};
 use super::wires::Idle;
 use super::work::Work;
 use crate::recording::{Kind, Reference, References};
 pub(crate) use lane::Lane;
-pub(crate) use local::{MOST_AT_ONCE, MOST_MORE};
+pub(crate) use local::{MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
 pub(crate) use turn::CoreAhead;
 
 /// The state that a core had before it ran ahead, and the changes that it has made since then.
@@ -60,7 +60,7 @@ struct StoreAhead {
 
 impl AheadLog {
     /// Forgets all deferred stores except the first `stores`.
-    fn forget_stores(&mut self, stores: usize) {
+    fn drop_stores(&mut self, stores: usize) {
         for store in self.stores.drain(stores..) {
             self.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
         }
@@ -167,12 +167,12 @@ impl<V: Variant> Work<'_, V> {
         (self.system.ahead.cores, self.system.ahead.with_data) = (0, 0);
     }
 
-    /// Undoes everything that a core has executed ahead, except for its strands' [instruction counts](Self::forget).
+    /// Undoes everything that a core has executed ahead, except for its strands' [instruction counts](Self::subtract_undone).
     pub(crate) fn undo_ahead(&mut self, core: usize) {
         let MemorySystem { cores, truth, .. } = &mut *self.system;
         let state = &mut cores[core];
         state.undo(0);
-        state.ahead.forget_stores(0);
+        state.ahead.drop_stores(0);
         (state.idle, truth.cores[core]) = (state.ahead.idle, state.ahead.record);
     }
 
@@ -195,40 +195,40 @@ impl<V: Variant> Work<'_, V> {
         let Some(store) = log.stores.pop_front() else { return };
         log.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
         log.stored += 1;
-        if self.store_at_once(&store, offset) {
+        if self.try_quick_store(&store, offset) {
             if W::WATCHES {
-                self.tell_at_once(&store, offset, watch);
+                self.report_quick_step(&store, offset, watch);
             }
             return;
         }
-        let mut untold = Untold::default();
+        let mut unreported = Unreported::default();
         let mut access = self.access(store.strand, offset, store.now);
         (access.turn, access.issued) = (store.turn, store.issued);
         if W::WATCHES {
-            access.untold = Some(&mut untold);
+            access.unreported = Some(&mut unreported);
         }
         access.store(store.address.wrapping_add(offset), store.size);
         if W::WATCHES {
             watch.begins(store.instruction);
-            access.tell(&Reference::new(store.address, store.size, Kind::Store), watch);
+            access.report(&Reference::new(store.address, store.size, Kind::Store), watch);
         }
     }
 
     /// Executes a deferred store if it changes no cache and causes no wait. Returns `true` if the store was executed. Most stores
     /// are of this kind, and take much less work than other accesses.
     #[inline(always)]
-    fn store_at_once(&mut self, store: &StoreAhead, offset: u64) -> bool {
+    fn try_quick_store(&mut self, store: &StoreAhead, offset: u64) -> bool {
         let MemorySystem { plan, strands, l2, banks, truth, .. } = &mut *self.system;
         let (figures, number) = (plan.variant.figures(), store.strand.index());
         let node = node_of(store.strand);
         let part = (store.address.wrapping_add(offset) & ADDRESS_MASK) >> figures.l1d.line_shift;
         let strand = (&mut strands[number], &mut truth.strands[number]);
         let place = (node, store.strand.core() % CORES_PER_NODE);
-        store_at_once(figures, strand, (l2, &mut banks[node.index()]), place, part, store.now)
+        try_quick_store(figures, strand, (l2, &mut banks[node.index()]), place, part, store.now)
     }
 
-    /// Reports to `watch` a deferred store that [`store_at_once`](Self::store_at_once) has executed.
-    fn tell_at_once(&self, store: &StoreAhead, offset: u64, watch: &mut impl Watch) {
+    /// Reports to `watch` a deferred store that [`try_quick_store`](Self::try_quick_store) has executed.
+    fn report_quick_step(&self, store: &StoreAhead, offset: u64, watch: &mut impl Watch) {
         let StoreAhead { instruction, address, size, .. } = *store;
         watch.stored(instruction);
         // The store lies in a single line.
@@ -241,13 +241,13 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Subtracts undone instructions from a strand's counts.
-    pub(crate) fn forget(&mut self, strand: StrandId, undone: References<'_>) {
+    pub(crate) fn subtract_undone(&mut self, strand: StrandId, undone: References<'_>) {
         let MemorySystem { strands, truth, .. } = &mut *self.system;
         let events = &mut strands[strand.index()].events;
         let record = &mut truth.strands[strand.index()];
         for fetch in undone.iter().filter(|one| one.kind.is_fetch()) {
             let (data, group) = (fetch.data(), fetch.group());
-            events.forget_instruction(data, group);
+            events.subtract_instruction(data, group);
             record.instructions[data as usize][group as usize] -= 1;
         }
     }
@@ -259,7 +259,7 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Drops the line that an affected core loses. The core must not be running ahead.
-    pub(crate) fn affect(&mut self, affected: Affected) {
+    pub(crate) fn drop_lost_line(&mut self, affected: Affected) {
         if let Some(lost) = affected.lost {
             self.system.cores[affected.core].drop(lost);
         }

@@ -72,8 +72,8 @@ pub(super) struct StoreTimes {
 
 /// Whether a strand stops, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stops {
-    No,
+pub(super) enum StopReason {
+    None,
     /// The turn has ended, or enough references have been executed.
     Ended,
     /// The next reference needs something outside the core.
@@ -81,7 +81,7 @@ pub(super) enum Stops {
 }
 
 /// Turns of at most this number of cycles are executed instruction by instruction, because most whole shapes do not fit into them.
-const SHORT: u64 = 64;
+const SHORT_TURN_CYCLES: u64 = 64;
 
 impl<V: Variant> Work<'_, V> {
     /// Returns a core that executes its strands ahead.
@@ -92,12 +92,12 @@ impl<V: Variant> Work<'_, V> {
         stored: Option<usize>,
     ) -> CoreAhead<'_, V, WATCHED> {
         let MemorySystem { plan, strands, cores, truth, moves, ahead, .. } = &mut *self.system;
-        let of_core = core * StrandId::PER_CORE..(core + 1) * StrandId::PER_CORE;
+        let strands_of_core = core * StrandId::PER_CORE..(core + 1) * StrandId::PER_CORE;
         CoreAhead {
             core: &mut cores[core],
             variant: &plan.variant,
-            strands: &mut strands[of_core.clone()],
-            records: &mut truth.strands[of_core],
+            strands: &mut strands[strands_of_core.clone()],
+            records: &mut truth.strands[strands_of_core],
             record: &mut truth.cores[core],
             issues: Issues::default(),
             with_data: ahead.with_data >> core & 1 == 1,
@@ -113,7 +113,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     /// executed. If an instruction loads and then stores in two steps, the turn can end between the load and the store. Stops
     /// before an instruction that accesses data after a store.
     #[inline(always)]
-    pub(crate) fn turn(
+    pub(crate) fn execute_turn(
         &mut self,
         lane: &mut Lane<'_>,
         begins: u64,
@@ -122,36 +122,37 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     ) -> ExecutedAhead {
         let mut executed = Executed { ends: begins, ..Executed::default() };
         let mut first_issued = begins;
-        let mut stops = Stops::No;
-        if until.saturating_sub(begins) <= SHORT {
-            stops = self.short(lane, &mut executed, until, most);
+        let mut stops = StopReason::None;
+        if until.saturating_sub(begins) <= SHORT_TURN_CYCLES {
+            stops = self.execute_simple(lane, &mut executed, until, most);
         }
-        if stops == Stops::No {
-            (executed, first_issued, stops) = self.long(lane, begins, executed, until, most);
+        if stops == StopReason::None {
+            (executed, first_issued, stops) =
+                self.execute_shapes(lane, begins, executed, until, most);
         }
         if executed.instructions > 0 {
             self.issues.add(first_issued, executed.issued, executed.instructions);
         }
-        ExecutedAhead { executed, blocked: stops == Stops::Blocked }
+        ExecutedAhead { executed, blocked: stops == StopReason::Blocked }
     }
 
     /// Executes instructions that need little work: each of their code lines is the most recently used line of its set, and they
-    /// access at most one line of data. Returns [`Stops::No`] at the first instruction of any other kind.
+    /// access at most one line of data. Returns [`StopReason::None`] at the first instruction of any other kind.
     #[inline(always)]
-    fn short(
+    fn execute_simple(
         &mut self,
         lane: &mut Lane<'_>,
         executed: &mut Executed,
         until: u64,
         most: usize,
-    ) -> Stops {
+    ) -> StopReason {
         let timing = &self.figures().timing;
         loop {
-            let [fetch, further @ ..] = lane.part.references else { return Stops::No };
+            let [fetch, further @ ..] = lane.part.references else { return StopReason::None };
             if !fetch.kind.is_fetch()
                 || !self.is_latest_fetched(lane.offset.wrapping_add(fetch.address), fetch.size)
             {
-                return Stops::No;
+                return StopReason::None;
             }
             let issued = executed.ends;
             let mut ends =
@@ -164,7 +165,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
                 if further.first().is_some_and(|further| !further.kind.is_fetch())
                     || !self.is_in_line(address, data.size)
                 {
-                    return Stops::No;
+                    return StopReason::None;
                 }
                 let is_local = match data.kind {
                     Kind::Load => self.load(lane.offset, address, data.size),
@@ -175,7 +176,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
                     _ => false,
                 };
                 if !is_local {
-                    return Stops::Blocked;
+                    return StopReason::Blocked;
                 }
                 ends += if data.kind == Kind::Load { timing.load } else { 0 };
                 passed = 2;
@@ -186,10 +187,10 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
             executed.instructions += 1;
             (executed.issued, executed.ends) = (issued, ends);
             if self.stored == Some(0) {
-                return Stops::Blocked;
+                return StopReason::Blocked;
             }
             if ends >= until || executed.references >= most || lane.is_empty() {
-                return Stops::Ended;
+                return StopReason::Ended;
             }
         }
     }

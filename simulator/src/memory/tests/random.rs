@@ -69,8 +69,8 @@ impl<V: Variant> Bench<V> {
                 continue;
             };
             let value = match register.kind() {
-                guest_abi::Kind::Dram { role: McuRole::Pcr, .. } => setting.dram,
-                guest_abi::Kind::Hub { role: HubRole::Pcr, .. } => setting.hub,
+                guest_abi::RegisterKind::Dram { role: McuRole::Pcr, .. } => setting.dram,
+                guest_abi::RegisterKind::Hub { role: HubRole::Pcr, .. } => setting.hub,
                 _ => setting.start,
             };
             self.devices.write(id(0), address, value).unwrap();

@@ -219,12 +219,12 @@ proptest! {
         turns in prop::collection::vec((0..3_usize, prop_oneof![0..8_u64, 0..3000_u64, Just(1 << 40)], prop_oneof![1..9_usize, Just(usize::MAX)]), 1..40),
     ) {
         let by_steps = Chunk::executing(&shapes, &executions);
-        let one_by_one = Chunk::executing(&shapes, &executions).one_by_one();
-        prop_assert!(by_steps.references().iter().eq(one_by_one.references().iter()));
-        prop_assert_eq!(by_steps.len(), one_by_one.len());
+        let without_steps = Chunk::executing(&shapes, &executions).without_steps();
+        prop_assert!(by_steps.references().iter().eq(without_steps.references().iter()));
+        prop_assert_eq!(by_steps.len(), without_steps.len());
         let run = |chunk: &Chunk, by: &mut dyn FnMut(&mut Work<'_>, &Quantum<'_>) -> Executed| {
             let mut bench = Bench::new(Model::Batoka, 2);
-            bench.system.note_moves();
+            bench.system.track_moves();
             // Two strands of one core and one strand of another node each execute the whole chunk.
             let mut places = [Position::default(); 3];
             let (mut now, mut all) = (0, Vec::new());
@@ -250,12 +250,12 @@ proptest! {
             let mut told = Told::default();
             let run = run(chunk, &mut |work: &mut Work<'_>, quantum: &Quantum<'_>| {
                 told.strand = quantum.strand.index();
-                work.watch(quantum, &mut told)
+                work.replay_watched(quantum, &mut told)
             });
             (run, told)
         };
         let (watched, told) = watch(&by_steps);
-        let (watched_one_by_one, told_one_by_one) = watch(&one_by_one);
+        let (watched_one_by_one, told_one_by_one) = watch(&without_steps);
         // All requests and waits have been reported to the watch.
         let (mut all, mut truth) = <((Served, u64), (Served, u64))>::default();
         for (served, cycles) in told.waited.values() {
@@ -271,7 +271,7 @@ proptest! {
         prop_assert_eq!(told, told_one_by_one);
         let mut replay = |work: &mut Work<'_>, quantum: &Quantum<'_>| work.replay(quantum);
         let by_steps = run(&by_steps, &mut replay);
-        for other in [run(&one_by_one, &mut replay), watched, watched_one_by_one] {
+        for other in [run(&without_steps, &mut replay), watched, watched_one_by_one] {
             prop_assert_eq!(&by_steps.0, &other.0);
             prop_assert_eq!(&by_steps.1, &other.1);
             prop_assert_eq!(&by_steps.2, &other.2);

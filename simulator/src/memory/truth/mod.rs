@@ -20,7 +20,7 @@ use platform::Machine;
 use super::pages::Pages;
 use crate::counts::Counts;
 pub(super) use hub::HubRecord;
-pub(super) use owners::Owners;
+pub(super) use owners::LineUnits;
 pub(super) use strand::{CoreRecord, CoreRequest, ServedBy, StrandRecord, Wait};
 pub use strand::{Served, Waited};
 pub use units::Stray;

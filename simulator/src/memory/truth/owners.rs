@@ -11,7 +11,7 @@ use crate::memory::pages::Pages;
 
 /// The units that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::memory) struct Owners {
+pub(in crate::memory) struct LineUnits {
     pub(super) bank: u8,
     pub(super) channel: (Node, Mcu),
     /// The hub that carries the line between nodes. On a machine without hubs, the value stands for the link with the same number.
@@ -19,24 +19,24 @@ pub(in crate::memory) struct Owners {
 }
 
 /// The number of a node's successive lines after which the sequence of banks, channels and hubs repeats.
-const LINES_OF_A_NODE: usize = 8;
+const UNITS_PERIOD: usize = 8;
 
 /// The size in bytes of a page that the first touch places.
-const PAGE: u64 = 8192;
+const PAGE_BYTES: u64 = 8192;
 
 /// The number of pages in one list of [`Touches`].
-const PAGES: usize = 2048;
+const PAGES_PER_LIST: usize = 2048;
 
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OwnersByLine {
-    /// The nodes in the order in which they get successive pieces of memory. An entry holds the owners of eight successive lines of
+pub(super) struct UnitsByLine {
+    /// The nodes in the order in which they get successive pieces of memory. An entry holds the units of eight successive lines of
     /// its node.
-    turns: Vec<[Owners; LINES_OF_A_NODE]>,
+    sequence: Vec<[LineUnits; UNITS_PERIOD]>,
     /// The number of lines in a piece of memory that belongs to one node. The next piece belongs to the next node.
     piece: u64,
-    /// All owners in `turns` as one list, if a piece has eight lines and `touches` is `None`. Otherwise empty.
-    successive: Vec<Owners>,
+    /// All units in `sequence` as one list, if a piece has eight lines and `touches` is `None`. Otherwise empty.
+    successive: Vec<LineUnits>,
     touches: Option<Touches>,
 }
 
@@ -45,50 +45,51 @@ pub(super) struct OwnersByLine {
 struct Touches {
     /// The number of lines in a page.
     lines: u64,
-    /// For each node with memory, the owners of eight successive lines.
-    of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// For each page, the node of the first core that missed a line of it. Each list covers [`PAGES`] successive pages.
+    /// For each node with memory, the units of eight successive lines.
+    by_node: BTreeMap<usize, [LineUnits; UNITS_PERIOD]>,
+    /// For each page, the node of the first core that missed a line of it. Each list covers [`PAGES_PER_LIST`] successive pages.
     missed_by: BTreeMap<u64, Vec<Option<u8>>>,
 }
 
-impl OwnersByLine {
-    /// Returns the owners of a machine's lines of `line` bytes.
+impl UnitsByLine {
+    /// Returns the units of a machine's lines of `line` bytes.
     pub(super) fn new(machine: &Machine, line: u64, pages: Pages) -> Self {
         let carriers = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
-        let mut of_nodes = BTreeMap::new();
+        let mut by_node = BTreeMap::new();
         for node in Node::ALL {
             let channels: Vec<_> = machine.channels().filter(|(of, _)| of == node).collect();
             let (Some(first), Some(last)) = (channels.first(), channels.last()) else { continue };
             // Hubs take turns: each carries two successive lines.
             let hub = |bank| carriers[bank / 2 % carriers.len()];
-            let channel = |bank| if bank < LINES_OF_A_NODE / 2 { *first } else { *last };
-            let owners = |bank| Owners { bank: bank as u8, channel: channel(bank), hub: hub(bank) };
-            of_nodes.insert(node.index(), std::array::from_fn(owners));
+            let channel = |bank| if bank < UNITS_PERIOD / 2 { *first } else { *last };
+            let units =
+                |bank| LineUnits { bank: bank as u8, channel: channel(bank), hub: hub(bank) };
+            by_node.insert(node.index(), std::array::from_fn(units));
         }
-        let mut turns: Vec<_> = of_nodes.values().copied().collect();
+        let mut sequence: Vec<_> = by_node.values().copied().collect();
         let piece = match (pages, machine.interleave()) {
-            (Pages::Hardware, Interleave::Bytes512) => LINES_OF_A_NODE as u64,
+            (Pages::Hardware, Interleave::Bytes512) => UNITS_PERIOD as u64,
             (Pages::Hardware, Interleave::Gigabyte) => {
-                if let [first, _, _] = turns[..] {
+                if let [first, _, _] = sequence[..] {
                     // Two address bits choose the node, so with three nodes, one of them gets two of the four values.
-                    turns.push(first);
+                    sequence.push(first);
                 }
                 (1 << 30) / line
             }
             (Pages::Interleave(size), _) => size.bytes() / line,
-            (Pages::FirstTouch | Pages::Node(_), _) => PAGE / line,
+            (Pages::FirstTouch | Pages::Node(_), _) => PAGE_BYTES / line,
         };
         if let Pages::Node(node) = pages {
-            turns = vec![of_nodes[&node.index()]];
+            sequence = vec![by_node[&node.index()]];
         }
         let touches = (pages == Pages::FirstTouch).then(|| Touches {
-            lines: PAGE / line,
-            of_nodes,
+            lines: PAGE_BYTES / line,
+            by_node,
             missed_by: BTreeMap::new(),
         });
-        let eights = piece == LINES_OF_A_NODE as u64 && touches.is_none();
-        let successive = if eights { turns.concat() } else { Vec::new() };
-        Self { turns, piece, successive, touches }
+        let eights = piece == UNITS_PERIOD as u64 && touches.is_none();
+        let successive = if eights { sequence.concat() } else { Vec::new() };
+        Self { sequence, piece, successive, touches }
     }
 
     /// Notes that a core missed a line. The first miss in a page puts the page on the core's node.
@@ -100,18 +101,18 @@ impl OwnersByLine {
     }
 
     #[inline(always)]
-    pub(super) fn of(&self, line: L2Line) -> Owners {
+    pub(super) fn get(&self, line: L2Line) -> LineUnits {
         match (line.0 as usize).checked_rem(self.successive.len()) {
             Some(number) => self.successive[number],
-            None => self.of_pieces(line),
+            None => self.in_pieces(line),
         }
     }
 
     #[inline(never)]
-    fn of_pieces(&self, line: L2Line) -> Owners {
-        let touched = self.touches.as_ref().and_then(|touches| touches.owners(line));
-        let turn = (line.0 / self.piece) as usize % self.turns.len();
-        touched.unwrap_or(&self.turns[turn])[line.0 as usize % LINES_OF_A_NODE]
+    fn in_pieces(&self, line: L2Line) -> LineUnits {
+        let touched = self.touches.as_ref().and_then(|touches| touches.units(line));
+        let turn = (line.0 / self.piece) as usize % self.sequence.len();
+        touched.unwrap_or(&self.sequence[turn])[line.0 as usize % UNITS_PERIOD]
     }
 }
 
@@ -119,20 +120,20 @@ impl Touches {
     #[inline(never)]
     fn missed(&mut self, line: L2Line, node: usize) {
         let (list, page) = self.page(line);
-        let list = self.missed_by.entry(list).or_insert_with(|| vec![None; PAGES]);
+        let list = self.missed_by.entry(list).or_insert_with(|| vec![None; PAGES_PER_LIST]);
         list[page].get_or_insert(node as u8);
     }
 
-    /// Returns the owners of eight successive lines of the line's page; `None` if the page has not been touched, or if the node
+    /// Returns the units of eight successive lines of the line's page; `None` if the page has not been touched, or if the node
     /// that touched it first has no memory.
-    fn owners(&self, line: L2Line) -> Option<&[Owners; LINES_OF_A_NODE]> {
+    fn units(&self, line: L2Line) -> Option<&[LineUnits; UNITS_PERIOD]> {
         let (list, page) = self.page(line);
-        self.of_nodes.get(&self.missed_by.get(&list)?[page]?.into())
+        self.by_node.get(&self.missed_by.get(&list)?[page]?.into())
     }
 
     /// Returns the number of the list that contains a line's page, and the page's index in that list.
     fn page(&self, line: L2Line) -> (u64, usize) {
         let page = line.0 / self.lines;
-        (page / PAGES as u64, page as usize % PAGES)
+        (page / PAGES_PER_LIST as u64, page as usize % PAGES_PER_LIST)
     }
 }

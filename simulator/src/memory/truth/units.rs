@@ -7,7 +7,7 @@ use perfctr_service::Unit;
 use platform::Machine;
 
 use super::HubRecord;
-use super::owners::{Owners, OwnersByLine};
+use super::owners::{LineUnits, UnitsByLine};
 use crate::counts::counts;
 use crate::memory::geometry::L2Line;
 use crate::memory::pages::Pages;
@@ -25,14 +25,14 @@ pub(in crate::memory) struct ChannelRecord {
 
 counts! {
     ChannelRecord { lines_read, lines_written, held_back, cycles_to_read, cycles_to_write }
-    UnitRecords { channels, hubs } { machine, owners, stray }
+    UnitRecords { channels, hubs } { machine, line_units, stray }
 }
 
-/// The events of all channels and hubs. Each event is counted for its line's [owner](OwnersByLine).
+/// The events of all channels and hubs. Each event is counted for its line's [owner](UnitsByLine).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::memory) struct UnitRecords {
     pub(super) machine: Machine,
-    owners: OwnersByLine,
+    line_units: UnitsByLine,
     pub(super) channels: [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hubs: [HubRecord; Hub::ALL.len()],
     stray: Option<Stray>,
@@ -40,14 +40,14 @@ pub(in crate::memory) struct UnitRecords {
 
 /// Where a request for a line can arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
+enum Location {
     Unit(Unit),
     Bank(Node, usize),
     Strand(usize),
     Link(Hub, usize),
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unit(unit) => fmt::Display::fmt(unit, f),
@@ -66,13 +66,13 @@ impl fmt::Display for Spot {
     false => "which the machine does not have",
 })]
 pub struct Stray {
-    what: What,
-    at: Spot,
+    what: StrayItem,
+    at: Location,
     is_present: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum StrayItem {
     Line(u64),
     Thread(usize),
     /// The number of lines that have passed through a link, in both directions together. The number is wrong for at least one
@@ -80,7 +80,7 @@ enum What {
     Lines(u64),
 }
 
-impl fmt::Display for What {
+impl fmt::Display for StrayItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number:#x}"),
@@ -93,7 +93,7 @@ impl fmt::Display for What {
 impl Stray {
     /// Returns the error for a thread that executes on `strand` although it was placed on another strand.
     pub(crate) fn thread(thread: usize, strand: usize) -> Self {
-        Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
+        Self { what: StrayItem::Thread(thread), at: Location::Strand(strand), is_present: true }
     }
 }
 
@@ -101,7 +101,7 @@ impl UnitRecords {
     pub(super) fn new(machine: &Machine, line: u64, pages: Pages) -> Self {
         Self {
             machine: *machine,
-            owners: OwnersByLine::new(machine, line, pages),
+            line_units: UnitsByLine::new(machine, line, pages),
             channels: Default::default(),
             hubs: Default::default(),
             stray: None,
@@ -118,20 +118,20 @@ impl UnitRecords {
     }
 
     #[cold]
-    fn astray(&mut self, line: L2Line, at: Spot) {
+    fn record_stray(&mut self, line: L2Line, at: Location) {
         let is_present = match at {
-            Spot::Unit(unit) => unit.is_in(self.machine),
-            Spot::Bank(node, _) => Unit::L2(node).is_in(self.machine),
-            Spot::Strand(_) | Spot::Link(..) => true,
+            Location::Unit(unit) => unit.is_in(self.machine),
+            Location::Bank(node, _) => Unit::L2(node).is_in(self.machine),
+            Location::Strand(_) | Location::Link(..) => true,
         };
-        let stray = Stray { what: What::Line(line.0), at, is_present };
+        let stray = Stray { what: StrayItem::Line(line.0), at, is_present };
         self.stray.get_or_insert(stray);
     }
 
     /// Returns the units that a line belongs to.
     #[inline(always)]
-    pub(in crate::memory) fn owners(&self, line: L2Line) -> Owners {
-        self.owners.of(line)
+    pub(in crate::memory) fn line_units(&self, line: L2Line) -> LineUnits {
+        self.line_units.get(line)
     }
 
     /// Records a miss: a core asked its node's bank for a line. `core` is the core's number in the machine. Returns the units that
@@ -143,38 +143,43 @@ impl UnitRecords {
         core: usize,
         node: Node,
         bank: usize,
-    ) -> Owners {
-        self.owners.missed(line, core);
-        let owners = self.owners.of(line);
-        if usize::from(owners.bank) != bank || core / 8 != node.index() {
-            self.astray(line, Spot::Bank(node, bank));
+    ) -> LineUnits {
+        self.line_units.missed(line, core);
+        let line_units = self.line_units.get(line);
+        if usize::from(line_units.bank) != bank || core / 8 != node.index() {
+            self.record_stray(line, Location::Bank(node, bank));
         }
-        owners
+        line_units
     }
 
     /// Returns the record of the channel to which a line belongs. If the line has arrived at another channel, `at`, records it as
     /// stray.
     #[inline(always)]
-    fn channel(&mut self, line: L2Line, owners: Owners, at: (Node, Mcu)) -> &mut ChannelRecord {
-        let (node, mcu) = owners.channel;
+    fn channel(
+        &mut self,
+        line: L2Line,
+        line_units: LineUnits,
+        at: (Node, Mcu),
+    ) -> &mut ChannelRecord {
+        let (node, mcu) = line_units.channel;
         if (node, mcu) != at {
-            self.astray(line, Spot::Unit(Unit::Mcu(at.0, at.1)));
+            self.record_stray(line, Location::Unit(Unit::Mcu(at.0, at.1)));
         }
         &mut self.channels[node.index()][mcu.index()]
     }
 
-    /// Records that a channel has read a line with these owners. `cycles` is the time that the line spent in the channel's queue
+    /// Records that a channel has read a line with these units. `cycles` is the time that the line spent in the channel's queue
     /// and in transfer.
     #[inline(always)]
     pub(in crate::memory) fn read(
         &mut self,
         line: L2Line,
-        owners: Owners,
+        line_units: LineUnits,
         at: (Node, Mcu),
         cycles: u64,
         held: bool,
     ) {
-        let channel = self.channel(line, owners, at);
+        let channel = self.channel(line, line_units, at);
         channel.lines_read += 1;
         channel.cycles_to_read += cycles;
         channel.held_back += u64::from(held);
@@ -185,11 +190,11 @@ impl UnitRecords {
     pub(in crate::memory) fn written(
         &mut self,
         line: L2Line,
-        owners: Owners,
+        line_units: LineUnits,
         at: (Node, Mcu),
         cycles: u64,
     ) {
-        let channel = self.channel(line, owners, at);
+        let channel = self.channel(line, line_units, at);
         channel.lines_written += 1;
         channel.cycles_to_write += cycles;
     }
@@ -200,26 +205,26 @@ impl UnitRecords {
     pub(in crate::memory) fn passed(
         &mut self,
         line: L2Line,
-        owners: Owners,
+        line_units: LineUnits,
         at: Hub,
         transaction: &Transaction,
         counted: bool,
     ) {
-        let hub = owners.hub;
+        let hub = line_units.hub;
         if hub != at || counted && !Unit::Hub(hub).is_in(self.machine) {
-            self.passed_astray(line, at, transaction.requester, counted);
+            self.record_stray_request(line, at, transaction.requester, counted);
         }
         self.hubs[hub.index()].record(transaction);
     }
 
     #[cold]
     #[inline(never)]
-    fn passed_astray(&mut self, line: L2Line, at: Hub, requester: Node, counted: bool) {
+    fn record_stray_request(&mut self, line: L2Line, at: Hub, requester: Node, counted: bool) {
         let at = match counted || !self.machine.hubs().is_empty() {
-            true => Spot::Unit(Unit::Hub(at)),
-            false => Spot::Link(at, requester.index()),
+            true => Location::Unit(Unit::Hub(at)),
+            false => Location::Link(at, requester.index()),
         };
-        self.astray(line, at);
+        self.record_stray(line, at);
     }
 
     /// Checks, for each link between a node and a hub, that the number of lines that passed over it agrees with the recorded
@@ -231,8 +236,8 @@ impl UnitRecords {
                 let [into, out] = self.hubs[hub.index()].moved(node);
                 let [entered, left] = passed(*hub, node);
                 if [entered, left] != [into, out] {
-                    let what = What::Lines(entered + left);
-                    let at = Spot::Link(*hub, node);
+                    let what = StrayItem::Lines(entered + left);
+                    let at = Location::Link(*hub, node);
                     self.stray.get_or_insert(Stray { what, at, is_present: true });
                 }
             }

@@ -8,18 +8,18 @@ mod time;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::about::About;
+use super::about::RecordingInfo;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::lackey::BLOCK;
 use super::source::{A_RECORDING, BytesRead, Content, Source, unreadable};
 use crate::text::line;
-use record::{FILETYPE, HEADER, MARKER, NEWEST, OLDEST, Record, SIZE};
+use record::{FILETYPE, HEADER, MARKER, MAX_VERSION, MIN_VERSION, Record, SIZE};
 use thread::ThreadReader;
-use time::{MOST_PARTS, Run};
+use time::{MAX_PARTS, Run};
 
 /// The maximum number of files in a directory.
-const MOST_FILES: usize = 1 << 16;
+const MAX_FILES: usize = 1 << 16;
 
 const A_FILE: &str = "a file of drmemtrace, as in drmemtrace.*.dir/trace";
 
@@ -41,7 +41,7 @@ pub(super) fn is_header(head: &[u8]) -> bool {
 }
 
 /// Returns what the start of a recording's file says about the recording. Notes call the recording `name`.
-fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
+fn describe(source: &Source, name: &str) -> Result<RecordingInfo, RecordingError> {
     let wrong = |found: String, expected| RecordingError::in_file(&source.name, found, expected);
     let records = source.head().chunks_exact(SIZE).filter_map(|bytes| bytes.first_chunk());
     let mut records = records.map(Record::new);
@@ -50,7 +50,7 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
         let found = String::from("records of 8 bytes, which are of a 32-bit program");
         return Err(wrong(found, "records of 12 bytes"));
     }
-    if version < OLDEST {
+    if version < MIN_VERSION {
         return Err(wrong(format!("version {version} of drmemtrace"), "version 2 or later"));
     }
     let kind = records.find(|one| one.kind == MARKER && one.size == FILETYPE);
@@ -59,9 +59,9 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     let mut notes = vec![format!(
         "{name} is a recording of drmemtrace: it has no symbols, and does not tell atomic and floating-point instructions from others"
     )];
-    if version > NEWEST {
+    if version > MAX_VERSION {
         notes.push(format!(
-            "{name} has version {version} of its format: the newest known version is {NEWEST}"
+            "{name} has version {version} of its format: the newest known version is {MAX_VERSION}"
         ));
     }
     if kind & FILTERED != 0 {
@@ -70,13 +70,13 @@ fn describe(source: &Source, name: &str) -> Result<About, RecordingError> {
     if kind & WITHOUT_DATA != 0 {
         notes.push(format!("{name} has only instructions, and no references to data"));
     }
-    Ok(About {
+    Ok(RecordingInfo {
         threads: 1,
         // If the recorder omitted instructions, calls and returns do not match.
         has_flow: kind & FILTERED == 0,
         target: target.map(|(_, name)| String::from(*name)),
         notes,
-        ..About::default()
+        ..RecordingInfo::default()
     })
 }
 
@@ -102,7 +102,7 @@ enum ThreadFile {
 
 impl DrmemtraceReader {
     /// Returns a reader for one thread.
-    pub(super) fn new(source: Source) -> Result<(About, Self), RecordingError> {
+    pub(super) fn new(source: Source) -> Result<(RecordingInfo, Self), RecordingError> {
         let about = describe(&source, &source.name)?;
         let (name, total) = (source.name.clone(), source.progress().total);
         let reader = ThreadReader::new(source, Vec::new(), BLOCK);
@@ -111,7 +111,7 @@ impl DrmemtraceReader {
     }
 
     /// Returns a reader for the files in a directory, or in its folder `trace`. First reads the time stamps of all files.
-    pub(super) fn open(directory: &Path) -> Result<(About, Self), RecordingError> {
+    pub(super) fn open(directory: &Path) -> Result<(RecordingInfo, Self), RecordingError> {
         let name = line(&directory.to_string_lossy());
         let paths = files(directory)
             .map_err(|error| RecordingError::in_file(&name, unreadable(&error), A_RECORDING))?;
@@ -120,7 +120,7 @@ impl DrmemtraceReader {
                 "a directory without files such as *.trace.zip, here or in its folder trace";
             return Err(RecordingError::in_file(&name, found, A_RECORDING));
         }
-        if paths.len() > MOST_FILES {
+        if paths.len() > MAX_FILES {
             return Err(RecordingError::in_file(&name, "more files", "at most 65536 threads"));
         }
         let mut about = None;
@@ -133,7 +133,7 @@ impl DrmemtraceReader {
             let described = describe(&source, &name)?;
             about.get_or_insert(described);
             total += source.progress().total.unwrap_or(0);
-            let times = ThreadReader::new(source, Vec::new(), BLOCK).scan(MOST_PARTS - parts)?;
+            let times = ThreadReader::new(source, Vec::new(), BLOCK).scan(MAX_PARTS - parts)?;
             let (times, count) = times.ok_or_else(|| {
                 let found = "more time stamps";
                 RecordingError::in_file(&name, found, "at most 33554432 time stamps")
@@ -159,7 +159,7 @@ impl DrmemtraceReader {
         if threads.len() > 1 {
             about.notes.push(format!("{name} has no locks: time stamps alone order its threads"));
         }
-        let about = About { threads: threads.len(), references: Some(references), ..about };
+        let about = RecordingInfo { threads: threads.len(), references: Some(references), ..about };
         // Threads wait for each other, so every thread has a block in memory. The more threads there are, the smaller the blocks.
         let most = (BLOCK / threads.len()).max(BLOCK / 64);
         Ok((about, Self { threads, most, read: 0, total: Some(total), is_unseen: false, name }))

@@ -7,11 +7,11 @@ pub(in super::super) const SIZE: usize = 12;
 
 /// The oldest and newest versions of the format (`trace_version_t`) that this reader knows. Versions differ in which records a
 /// recording contains. The numbers of record types never change.
-pub(super) const OLDEST: u64 = 2;
-pub(super) const NEWEST: u64 = 6;
+pub(super) const MIN_VERSION: u64 = 2;
+pub(super) const MAX_VERSION: u64 = 6;
 
 /// The maximum number of bytes in an instruction (`MAX_ENCODING_LENGTH`).
-const LONGEST: u16 = 17;
+const MAX_INSTRUCTION_BYTES: u16 = 17;
 
 /// The first record of a file (`TRACE_TYPE_HEADER`). The version is in its address field.
 pub(super) const HEADER: u16 = 25;
@@ -90,7 +90,7 @@ impl Record {
             2..=9 | 18..=30 | 32..=47 => Meaning::Nothing,
             unknown => return Err((format!("type {unknown}"), "a type from 0 to 49")),
         };
-        let wrong = |size: &u16| !(1..=LONGEST).contains(size);
+        let wrong = |size: &u16| !(1..=MAX_INSTRUCTION_BYTES).contains(size);
         let size = match meaning {
             Meaning::Fetch(_) | Meaning::Branch => Some(self.size).filter(wrong),
             Meaning::Bundle if !(1..=8).contains(&self.size) => {

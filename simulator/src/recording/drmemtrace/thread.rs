@@ -11,10 +11,10 @@ use super::time::{Clock, Run};
 use refs::Order;
 
 /// The maximum number of bytes in a reference. A longer access becomes several references.
-const LONGEST: u16 = 4096;
+const MAX_REFERENCE_BYTES: u16 = 4096;
 
 /// The maximum number of references into which one record is divided.
-const MOST_PIECES: usize = u16::MAX.div_ceil(LONGEST) as usize;
+const MAX_PIECES: usize = u16::MAX.div_ceil(MAX_REFERENCE_BYTES) as usize;
 
 /// Reads a file's records block by block, in constant memory.
 pub(super) struct ThreadReader {
@@ -77,7 +77,7 @@ impl ThreadReader {
         while let Some((record, meaning)) = self.read()? {
             let is_data = matches!(meaning, Meaning::Data(_));
             // A block includes all data of its last instruction, unless there are too many.
-            let most = if is_data { self.most + BLOCK_SLACK - MOST_PIECES } else { self.most };
+            let most = if is_data { self.most + BLOCK_SLACK - MAX_PIECES } else { self.most };
             match meaning {
                 Meaning::Bundle => self.is_open = false,
                 _ if meaning.is_fetch() => self.close(record.value()),
@@ -151,9 +151,13 @@ impl ThreadReader {
         if let Some(fetch) = self.fetch.filter(|_| record.size > 0) {
             self.block[fetch].accesses(kind);
         }
-        for from in (0..record.size).step_by(LONGEST.into()) {
+        for from in (0..record.size).step_by(MAX_REFERENCE_BYTES.into()) {
             let address = record.value().wrapping_add(from.into());
-            self.block.push(Reference::new(address, (record.size - from).min(LONGEST), kind));
+            self.block.push(Reference::new(
+                address,
+                (record.size - from).min(MAX_REFERENCE_BYTES),
+                kind,
+            ));
         }
     }
 
@@ -163,7 +167,7 @@ impl ThreadReader {
         let (mut times, mut references) = (Vec::new(), 0_u64);
         while let Some((record, meaning)) = self.read()? {
             references += match meaning {
-                Meaning::Data(_) => u64::from(record.size.div_ceil(LONGEST)),
+                Meaning::Data(_) => u64::from(record.size.div_ceil(MAX_REFERENCE_BYTES)),
                 Meaning::Fetch(_) | Meaning::Branch => 1,
                 Meaning::Bundle => record.size.into(),
                 _ => 0,

@@ -7,7 +7,7 @@ use super::super::reference::Reference;
 use refs::{Cause, Order};
 
 /// The maximum number of parts of all threads. While they are put in order, their times take 256 MB.
-pub(super) const MOST_PARTS: usize = 1 << 25;
+pub(super) const MAX_PARTS: usize = 1 << 25;
 
 /// A run: parts of one thread that directly follow each other in the order of all threads' parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

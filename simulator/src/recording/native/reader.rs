@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ruzstd::decoding::FrameDecoder;
 
-use super::super::about::About;
+use super::super::about::RecordingInfo;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
@@ -20,25 +20,25 @@ use refs::{
 };
 
 /// The maximum number of bytes in a frame's content.
-pub(super) const MOST_CONTENT: u32 = 1 << 24;
+pub(super) const MAX_CONTENT_BYTES: u32 = 1 << 24;
 
 /// The maximum number of references in a frame. The size of the content does not limit this number, because correctly predicted
 /// references take little room.
-const MOST_REFERENCES: u64 = 1 << 28;
+const MAX_REFERENCES: u64 = 1 << 28;
 
-/// The maximum number of frames in a recording. [`MOST_THREADS`] is the maximum number of threads.
-const MOST_FRAMES: usize = 1 << 22;
-const MOST_THREADS: u32 = 1 << 16;
+/// The maximum number of frames in a recording. [`MAX_THREADS`] is the maximum number of threads.
+const MAX_FRAMES: usize = 1 << 22;
+const MAX_THREADS: u32 = 1 << 16;
 
 /// The maximum number of processes in a file.
-const MOST_PROCESSES: usize = 1 << 16;
+const MAX_PROCESSES: usize = 1 << 16;
 
 /// The maximum number of threads whose predictors are unpacked: one for each strand of the largest machine. An unpacked predictor
 /// takes up to 320 KB.
-const MOST_AWAKE: usize = 256;
+const MAX_UNPACKED: usize = 256;
 
 /// The maximum total size of all processes' descriptions, mappings and notes, in bytes.
-const MOST_SAID: usize = 1 << 22;
+const MAX_METADATA_BYTES: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
 const A_RECORDING: &str = "one of version 2";
@@ -59,7 +59,7 @@ pub(in super::super) struct NativeReader {
     awake: VecDeque<usize>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
-    pub(in super::super) about: About,
+    pub(in super::super) about: RecordingInfo,
     read: u64,
     total: u64,
     /// The position in the file at which the recording begins.
@@ -67,7 +67,7 @@ pub(in super::super) struct NativeReader {
     /// The number of references in all frames.
     pub(in super::super) references: u64,
     /// The total size of the description, mappings and notes so far, in bytes.
-    said: usize,
+    metadata_bytes: usize,
 }
 
 /// A thread's frames: their positions in the file, the number of frames that have been read, and the position in the current frame.
@@ -107,10 +107,10 @@ impl FrameHeader {
         };
         let is_right = hash(&bytes[..24]) == word(24)?
             && bytes[1..4] == [u8::from(header.is_zstd), 0, 0]
-            && header.thread < MOST_THREADS
-            && header.content <= MOST_CONTENT
-            && (header.references <= MOST_REFERENCES || header.kind == FrameKind::End as u8)
-            && header.stored <= MOST_CONTENT + (1 << 16)
+            && header.thread < MAX_THREADS
+            && header.content <= MAX_CONTENT_BYTES
+            && (header.references <= MAX_REFERENCES || header.kind == FrameKind::End as u8)
+            && header.stored <= MAX_CONTENT_BYTES + (1 << 16)
             && (header.is_zstd || header.stored == header.content);
         is_right.then_some(header)
     }
@@ -122,18 +122,19 @@ impl NativeReader {
         let name = source.name.clone();
         let file = Arc::new(Mutex::new(source.into_file()?));
         let mut readers = Vec::new();
-        let (mut begins, mut said, mut threads) = (0, 0, 0);
+        let (mut begins, mut metadata_bytes, mut threads) = (0, 0, 0);
         loop {
-            let (reader, next) = Self::new(name.clone(), Arc::clone(&file), begins, said)?;
-            (said, threads) = (reader.said, threads + reader.threads.len());
-            if threads > MOST_THREADS as usize {
-                let many = format!("more than {MOST_THREADS} threads");
+            let (reader, next) =
+                Self::new(name.clone(), Arc::clone(&file), begins, metadata_bytes)?;
+            (metadata_bytes, threads) = (reader.metadata_bytes, threads + reader.threads.len());
+            if threads > MAX_THREADS as usize {
+                let many = format!("more than {MAX_THREADS} threads");
                 return Err(RecordingError::in_file(&name, many, "fewer"));
             }
             readers.push(reader);
             match next {
-                Some(_) if readers.len() == MOST_PROCESSES => {
-                    let many = format!("more than {MOST_PROCESSES} processes");
+                Some(_) if readers.len() == MAX_PROCESSES => {
+                    let many = format!("more than {MAX_PROCESSES} processes");
                     return Err(RecordingError::in_file(&name, many, "fewer"));
                 }
                 Some(next) => begins = next,
@@ -157,13 +158,13 @@ impl NativeReader {
         Ok(readers)
     }
 
-    /// Reads a recording that begins at a position in the file, up to its last complete frame. `said` is the total size of all
+    /// Reads a recording that begins at a position in the file, up to its last complete frame. `metadata_bytes` is the total size of all
     /// earlier processes' descriptions. Also returns the position of the next process's recording; `None` if there is none.
     fn new(
         name: String,
         file: Arc<Mutex<File>>,
         begins: u64,
-        said: usize,
+        metadata_bytes: usize,
     ) -> Result<(Self, Option<u64>), RecordingError> {
         let mut reader = Self {
             name,
@@ -176,14 +177,14 @@ impl NativeReader {
             awake: VecDeque::new(),
             decoder: FrameDecoder::new(),
             stored: Vec::new(),
-            about: About::default(),
+            about: RecordingInfo::default(),
             read: FILE_HEADER.len() as u64,
             total: 0,
             begins,
             references: 0,
-            said,
+            metadata_bytes,
         };
-        reader.decoder.set_max_window_size(MOST_CONTENT.into());
+        reader.decoder.set_max_window_size(MAX_CONTENT_BYTES.into());
         let mut templates = Templates::new();
         let next = reader.scan(&mut templates)?;
         let (code, templates) = templates.complete();
@@ -220,7 +221,7 @@ impl NativeReader {
                 break;
             }
             frames += 1;
-            if frames > MOST_FRAMES {
+            if frames > MAX_FRAMES {
                 return Err(self.damaged(at, "too many frames"));
             }
             if header.kind == FrameKind::References as u8 {
@@ -232,7 +233,7 @@ impl NativeReader {
                 self.references += header.references;
             } else {
                 self.content(at, &header, &mut content)?;
-                self.understand(&header, &content, templates)
+                self.interpret_frame(&header, &content, templates)
                     .ok_or_else(|| self.damaged(at, "a malformed frame"))?;
                 if header.kind == FrameKind::End as u8 {
                     self.total = end - begins;
@@ -258,7 +259,7 @@ impl NativeReader {
     }
 
     /// Interprets a frame without references. Returns `None` if its content is malformed.
-    fn understand(
+    fn interpret_frame(
         &mut self,
         header: &FrameHeader,
         content: &[u8],
@@ -275,7 +276,7 @@ impl NativeReader {
         match header.kind {
             DEFINITIONS => return templates.add(content),
             PROGRAM => {
-                self.said(1 + content.len())?;
+                self.add_metadata(1 + content.len())?;
                 self.about.target = Some(line(rest.text()?));
                 let mut words = Vec::new();
                 for _ in 0..rest.varint()? {
@@ -284,7 +285,7 @@ impl NativeReader {
                 self.about.command = Some(words.join(" "));
             }
             MAPPINGS => {
-                self.said(content.len())?;
+                self.add_metadata(content.len())?;
                 for _ in 0..rest.varint()? {
                     let (start, length, offset) = (rest.varint()?, rest.varint()?, rest.varint()?);
                     let path = rest.text()?.to_owned();
@@ -299,7 +300,7 @@ impl NativeReader {
                 }
             }
             NOTE | MISSING => {
-                self.said(1 + content.len())?;
+                self.add_metadata(1 + content.len())?;
                 let length = content.len() as u64;
                 let note = line(str::from_utf8(rest.bytes(length)?).ok()?);
                 if header.kind == MISSING {
@@ -308,7 +309,7 @@ impl NativeReader {
                 self.about.notes.push(note);
             }
             PROCESS => {
-                self.said(1 + content.len())?;
+                self.add_metadata(1 + content.len())?;
                 let number = u32::try_from(rest.varint()?).ok()?;
                 let ends = u32::try_from(rest.varint()?).ok()?.checked_sub(1);
                 let mut shared = Vec::new();
@@ -333,8 +334,11 @@ impl NativeReader {
     }
 
     /// Adds to the total size of descriptions, mappings and notes. Returns `None` if it becomes too large.
-    fn said(&mut self, bytes: usize) -> Option<()> {
-        self.said = self.said.checked_add(bytes).filter(|said| *said <= MOST_SAID)?;
+    fn add_metadata(&mut self, bytes: usize) -> Option<()> {
+        self.metadata_bytes = self
+            .metadata_bytes
+            .checked_add(bytes)
+            .filter(|metadata_bytes| *metadata_bytes <= MAX_METADATA_BYTES)?;
         Some(())
     }
 
@@ -401,7 +405,7 @@ impl NativeReader {
         };
         if this.cursor.get_or_insert_default().wake(self.slots) {
             self.awake.push_back(thread);
-            if self.awake.len() > MOST_AWAKE {
+            if self.awake.len() > MAX_UNPACKED {
                 let first = self.awake.pop_front().and_then(|first| self.threads.get_mut(first));
                 first
                     .and_then(|first| first.cursor.as_mut())
@@ -411,7 +415,7 @@ impl NativeReader {
         }
         let (executions, order) = chunk.begin(&self.code);
         let result = self.fill(&mut this, executions, order);
-        if self.threads.len() > MOST_AWAKE {
+        if self.threads.len() > MAX_UNPACKED {
             executions.shrink();
         }
         if !matches!(result, Ok(true)) {

@@ -31,7 +31,7 @@ pub(super) struct Ahead {
     /// The latest turn so far in the turn order. If a turn wakes a thread, the next turn can be earlier than this one.
     latest: Due,
     /// The current place in the turn order. All earlier turns are over.
-    place: Due,
+    current: Due,
 }
 
 const _: () = assert!(CORES <= u64::BITS as usize);
@@ -58,13 +58,13 @@ struct Pause {
 }
 
 /// The maximum length of a pause, in turns.
-const LONGEST_PAUSE: u16 = 1023;
+const MAX_PAUSE_TURNS: u16 = 1023;
 
 impl Pause {
     /// Begins a pause, because the core has to undo what it has executed ahead. Undoing instructions and executing them again costs
     /// as much as many turns.
     fn begin(&mut self) {
-        self.latest = (2 * self.latest + 1).min(LONGEST_PAUSE);
+        self.latest = (2 * self.latest + 1).min(MAX_PAUSE_TURNS);
         self.turns = self.latest;
     }
 
@@ -123,14 +123,14 @@ impl Ahead {
             ahead: 0,
             woken: Vec::new(),
             latest: Due::FIRST,
-            place: Due::FIRST,
+            current: Due::FIRST,
         }
     }
 
     /// Notes that a turn begins.
     #[inline]
-    pub(super) fn turn(&mut self, turn: Due) {
-        self.place = self.after_latest(turn);
+    pub(super) fn begin_turn(&mut self, turn: Due) {
+        self.current = self.after_latest(turn);
         self.latest = self.latest.max(turn);
     }
 
@@ -151,48 +151,48 @@ impl Ahead {
     }
 
     /// Notes that a thread stops sleeping at the time `at`, before the next turn.
-    pub(super) fn wakes(&mut self, at: u64) {
-        self.place = self.after_latest(Due::new(at, 0));
+    pub(super) fn note_wake(&mut self, at: u64) {
+        self.current = self.after_latest(Due::new(at, 0));
     }
 }
 
 impl Scheduler {
     /// Returns the current place in the turn order. All earlier turns are over.
-    pub(crate) fn place(&self) -> Due {
-        self.ahead.place
+    pub(crate) fn current_due(&self) -> Due {
+        self.ahead.current
     }
 
     /// Returns the place of the next event in the turn order. The event is a turn, or the end of a sleep.
-    pub(crate) fn next_place(&self) -> Due {
+    pub(crate) fn next_due(&self) -> Due {
         let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
         let wakes = sleeper.map_or(Due::NEVER, |at| Due::new(at, 0));
         self.ahead.after_latest(self.turns.first_due().min(wakes))
     }
 
     /// Returns the place of the executing thread's turn, or of a later part of that turn.
-    pub(crate) fn executing(&self) -> Due {
-        Due::of(self.begins, self.threads[self.executing].strand)
+    pub(crate) fn executing_due(&self) -> Due {
+        Due::for_strand(self.begins, self.threads[self.executing].strand)
     }
 
     /// Returns the place of a core's next turn in the turn order; [`Due::NEVER`] if none of its strands can execute.
-    pub(crate) fn next_of(&self, core: usize) -> Due {
-        self.turns.due_of_core(core)
+    pub(crate) fn next_due_of(&self, core: usize) -> Due {
+        self.turns.core_due(core)
     }
 
     /// Returns the first core that runs ahead; `None` if no core does.
-    pub(crate) fn ahead(&self) -> Option<usize> {
+    pub(crate) fn first_core_ahead(&self) -> Option<usize> {
         first(self.ahead.ahead)
     }
 
     /// Returns the number of cores that run ahead.
-    pub(crate) fn number_ahead(&self) -> u64 {
+    pub(crate) fn cores_ahead(&self) -> u64 {
         self.ahead.ahead.count_ones().into()
     }
 
     /// Returns a core that runs ahead and has a woken strand; `None` if there is none. The caller must undo what the core has
     /// executed after the current place, and then [wake](Self::wake_strands) the strand.
     #[inline]
-    pub(crate) fn woken(&self) -> Option<usize> {
+    pub(crate) fn woken_core(&self) -> Option<usize> {
         self.ahead.woken.first().map(|(strand, _)| strand.core())
     }
 
@@ -223,7 +223,7 @@ impl Scheduler {
 
     /// Stops a core from running ahead. Everything that its strands have executed ahead becomes final.
     #[inline]
-    pub(crate) fn catch_up(&mut self, core: usize) {
+    pub(crate) fn commit_core(&mut self, core: usize) {
         self.ahead.ahead &= !(1 << core);
     }
 
@@ -280,7 +280,7 @@ impl Scheduler {
         let Core { pipelines, strands: ran, saved, .. } = &mut ahead.cores[core];
         *pipelines = turns.core(core);
         *ran = 0;
-        let mut turns = turns.of_core(core, before);
+        let mut turns = turns.core_turns(core, before);
         let mut lanes: SmallVec<[Lane<'_>; StrandId::PER_CORE]> = SmallVec::new();
         // The index of each strand's lane.
         let mut lane_of = [0_u8; StrandId::PER_CORE];
@@ -305,7 +305,7 @@ impl Scheduler {
                 break;
             }
             let ExecutedAhead { executed, blocked } =
-                state.turn(lane, turn.at, turn.until, most - references);
+                state.execute_turn(lane, turn.at, turn.until, most - references);
             if executed.references > 0 {
                 saved.pipeline += turn.at - saved.ends;
                 saved.ends = executed.ends;

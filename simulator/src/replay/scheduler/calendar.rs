@@ -38,7 +38,7 @@ impl Due {
 
     /// Returns the earliest time at which the pipeline `other` can be due and still come after this value.
     #[inline]
-    pub(super) fn before(self, other: usize) -> u64 {
+    pub(super) fn earliest_for(self, other: usize) -> u64 {
         self.0.saturating_sub(other as u64).div_ceil(PIPELINES as u64)
     }
 
@@ -142,7 +142,7 @@ impl Calendar {
 
     #[inline]
     fn mark(&mut self, due: Due) {
-        let (word, cycle) = place(due);
+        let (word, cycle) = slot(due);
         self.pipelines[cycle] |= 1 << due.pipeline();
         self.cycles[word] |= 1 << (cycle % 64);
         self.words |= 1 << word;
@@ -150,7 +150,7 @@ impl Calendar {
 
     #[inline]
     fn unmark(&mut self, due: Due) {
-        let (word, cycle) = place(due);
+        let (word, cycle) = slot(due);
         let left = self.pipelines[cycle] & !(1 << due.pipeline());
         self.pipelines[cycle] = left;
         // This is not a branch, because a processor could not predict whether more pipelines are due in this cycle.
@@ -163,7 +163,7 @@ impl Calendar {
 
 /// Returns the index of the word that holds the cycle in which a pipeline is due, and the cycle's number in its round.
 #[inline]
-fn place(due: Due) -> (usize, usize) {
+fn slot(due: Due) -> (usize, usize) {
     let cycle = due.at() as usize % CYCLES;
     (cycle / 64, cycle)
 }
@@ -196,8 +196,8 @@ mod tests {
     fn from_when_on_one_comes_before_another() {
         // Pipeline 6 can follow pipeline 5 at the same time, 10. Pipeline 4 can follow only at time 11.
         let due = Due::new(10, 5);
-        assert_eq!((due.before(4), due.before(6)), (11, 10));
-        assert_eq!((due.before(0), due.before(63)), (11, 10));
+        assert_eq!((due.earliest_for(4), due.earliest_for(6)), (11, 10));
+        assert_eq!((due.earliest_for(0), due.earliest_for(63)), (11, 10));
     }
 
     proptest! {
@@ -206,7 +206,7 @@ mod tests {
         /// The times are close together, as those of real pipelines are, or whole rounds apart. A few times are earlier than the
         /// one before.
         #[test]
-        fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
+        fn matches_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();
             let mut map = BTreeMap::new();
             let mut now = 0_u64;

@@ -8,7 +8,7 @@ use crate::replay::placement::Placement;
 /// A one-thread recording whose references are dealt (distributed) to k parts. Part n executes turns n, n + k, n + 2k and so on.
 /// Each turn begins after the turn before it.
 ///
-/// A turn has [`Placement::TURN`] references, plus the rest of the last instruction. The thread's signals and waits are dropped.
+/// A turn has [`Placement::DEAL_LENGTH`] references, plus the rest of the last instruction. The thread's signals and waits are dropped.
 pub(super) struct Deal {
     recording: Recording,
     chunk: Chunk,
@@ -62,10 +62,10 @@ impl Deal {
 
     /// Reads the next turn's references. Returns an empty list at the end of the recording.
     fn read(&mut self) -> Result<Vec<Reference>, RecordingError> {
-        let mut turn: Vec<Reference> = Vec::with_capacity(Placement::TURN);
+        let mut turn: Vec<Reference> = Vec::with_capacity(Placement::DEAL_LENGTH);
         loop {
             let left = self.chunk.from(&self.dealt, usize::MAX);
-            let wanted = Placement::TURN.saturating_sub(turn.len());
+            let wanted = Placement::DEAL_LENGTH.saturating_sub(turn.len());
             // A chunk that begins with data has no instructions. In all other chunks, turns end only between instructions.
             let whole =
                 (self.chunk.references().first()).is_some_and(|first| first.kind.is_fetch());

@@ -40,7 +40,7 @@ use ahead::Ahead;
 use deal::Deal;
 use family::{Family, families};
 use objects::Objects;
-pub use places::MOST_PROGRAMS;
+pub use places::MAX_PROGRAMS;
 use places::offset_of;
 pub(crate) use places::program_at;
 use scheduled::{ScheduledProgram, ScheduledThread, Source, StrandQueue};
@@ -58,7 +58,7 @@ pub(crate) enum NextTurn {
     Strand,
     /// A deferred store of a core that runs ahead, with the place of the store's turn.
     Store(Due),
-    /// Nothing: the caller must first wake the [woken](Scheduler::woken) strands.
+    /// Nothing: the caller must first wake the [woken](Scheduler::woken_core) strands.
     Woken,
     /// Nothing: all threads have ended, or the scheduler has stopped at a watched point.
     Never,
@@ -78,14 +78,14 @@ pub struct Scheduler {
     sleepers: Sleepers,
     accounts: Accounts,
     /// The number of cycles by which each thread's start is delayed; empty if no thread is delayed. See
-    /// [`start_late`](Self::start_late).
+    /// [`delay_starts`](Self::delay_starts).
     delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
     /// The number of references in the executing thread's chunk up to the end of the quantum.
     quantum_ends: usize,
     /// Whether the latest quantum ended in the middle of an instruction.
-    within: bool,
+    mid_instruction: bool,
     /// The time at which the executing thread's quantum begins.
     begins: u64,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
@@ -104,7 +104,7 @@ fn executing(strand: StrandId) -> StrandId {
 }
 
 impl Scheduler {
-    /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` holds each thread's strand, in the order of the
+    /// Schedules the threads of at most [`MAX_PROGRAMS`] recordings. `strands` holds each thread's strand, in the order of the
     /// recordings.
     #[must_use]
     pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
@@ -117,22 +117,22 @@ impl Scheduler {
     }
 
     /// Schedules a one-thread recording. Its references are dealt to `strands` in
-    /// [turns](crate::replay::placement::Placement::TURN), one turn after the other.
+    /// [turns](crate::replay::placement::Placement::DEAL_LENGTH), one turn after the other.
     #[must_use]
-    pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
+    pub fn new_dealt(recording: Recording, strands: &[StrandId]) -> Self {
         let deal = Deal::new(recording, strands.len());
         let images = vec![CodeImage::default()];
         Self::with_sources(vec![(Source::Dealt(deal), strands.len())], images, strands)
     }
 
-    /// Schedules recordings on these strands. If `dealt` is set, the references of the only recording are [dealt](Self::dealing).
+    /// Schedules recordings on these strands. If `dealt` is set, the references of the only recording are [dealt](Self::new_dealt).
     pub(crate) fn placed(
         mut recordings: Vec<Recording>,
         strands: &[StrandId],
         dealt: bool,
     ) -> Self {
         match recordings.pop() {
-            Some(recording) if dealt => Self::dealing(recording, strands),
+            Some(recording) if dealt => Self::new_dealt(recording, strands),
             last => {
                 recordings.extend(last);
                 Self::new(recordings, strands)
@@ -194,7 +194,7 @@ impl Scheduler {
             turns,
             executing: 0,
             quantum_ends: 0,
-            within: false,
+            mid_instruction: false,
             begins: 0,
             time: 0,
             moved: None,
@@ -214,7 +214,7 @@ impl Scheduler {
     /// # Errors
     /// Returns an error if a recording cannot be read.
     pub fn next(&mut self, most: usize) -> Result<Option<(usize, Quantum<'_>)>, RecordingError> {
-        Ok(match self.turn()? {
+        Ok(match self.next_turn()? {
             NextTurn::Strand => Some(self.quantum(most)),
             // A caller of `next` never lets a core run ahead, so there is no deferred store and no strand to wake.
             NextTurn::Store(_) | NextTurn::Woken | NextTurn::Never => None,
@@ -223,40 +223,40 @@ impl Scheduler {
 
     /// Finds what is executed next. If it is a thread, first carries out the orders (such as signals and waits) that precede its
     /// next reference.
-    pub(crate) fn turn(&mut self) -> Result<NextTurn, RecordingError> {
+    pub(crate) fn next_turn(&mut self) -> Result<NextTurn, RecordingError> {
         let left = self.stops.stop_after.saturating_sub(self.stops.passed.instructions);
-        self.stops.stopped |= left == 0 && !self.within;
+        self.stops.stopped |= left == 0 && !self.mid_instruction;
         if self.stops.stopped {
             return Ok(NextTurn::Never);
         }
-        if self.within {
+        if self.mid_instruction {
             let strand = self.threads[self.executing].strand;
             self.begins = self.strands[strand.index()].ready;
             return Ok(NextTurn::Strand);
         }
         loop {
-            if self.woken().is_some() {
+            if self.woken_core().is_some() {
                 return Ok(NextTurn::Woken);
             }
             let turn = self.turns.first();
             if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
-                self.ahead.wakes(at);
+                self.ahead.note_wake(at);
                 self.time = self.time.max(at);
                 self.wake(thread, thread, at);
                 continue;
             }
             let Some(turn) = turn else {
-                if self.drop_a_wait() {
+                if self.break_deadlock() {
                     continue;
                 }
                 return Ok(NextTurn::Never);
             };
             let first = self.turns.first_due();
-            self.ahead.turn(first);
+            self.ahead.begin_turn(first);
             if self.turns.is_store() {
                 return Ok(NextTurn::Store(first));
             }
-            self.catch_up(turn.strand.core());
+            self.commit_core(turn.strand.core());
             (self.time, self.begins) = (turn.at, turn.at);
             self.executing = self.strands[turn.strand.index()].threads[0];
             let thread = &self.threads[self.executing];
@@ -268,8 +268,8 @@ impl Scheduler {
 
     /// Returns `true` if the latest quantum ended within an instruction because the caller limited the number of references. The
     /// rest of that instruction is executed next.
-    pub(crate) fn is_within(&self) -> bool {
-        self.within
+    pub(crate) fn is_mid_instruction(&self) -> bool {
+        self.mid_instruction
     }
 
     /// Returns the address of the instruction to which the next reference belongs; `None` if the next thread is about to begin an
@@ -293,7 +293,7 @@ impl Scheduler {
     /// Returns the number of the thread that executes next, and its quantum of at most `most` references.
     pub(crate) fn quantum(&mut self, most: usize) -> (usize, Quantum<'_>) {
         let thread = &self.threads[self.executing];
-        let until = match self.within {
+        let until = match self.mid_instruction {
             true => self.begins,
             false => self.turns.until(thread.strand).min(self.sleepers.first()),
         };
@@ -317,28 +317,28 @@ impl Scheduler {
 
     /// Records how much of the quantum was executed. Returns the number of cycles since the strand was ready.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
-        let took = self.executed_out_of_order(executed);
+        let took = self.executed_without_reorder(executed);
         self.turns.renew_strand(self.threads[self.executing].strand);
         took
     }
 
     /// Does the same as [`executed`](Self::executed), except for the order of the core's turns relative to other cores' turns. To
     /// update this order, the caller must call [`set_store`](Self::set_store) before the next turn.
-    pub(crate) fn executed_out_of_order(&mut self, executed: &Executed) -> u64 {
+    pub(crate) fn executed_without_reorder(&mut self, executed: &Executed) -> u64 {
         self.stops.passed.references += executed.references as u64;
         self.stops.passed.instructions += executed.instructions;
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
         // If the quantum ended within an instruction because the caller limited the number of references, the instruction continues
         // immediately. The exception is a store that follows a load: other strands can execute before such a store.
-        self.within = thread.next.passed() == self.quantum_ends
+        self.mid_instruction = thread.next.passed() == self.quantum_ends
             && self.quantum_ends < thread.ends
             && !thread.data_alone
-            && thread.is_within();
+            && thread.is_mid_instruction();
         let strand = &mut self.strands[thread.strand.index()];
         let took = executed.ends - strand.ready;
         strand.ready = executed.ends;
-        self.turns.issued_out_of_order(thread.strand, executed.issued, executed.ends);
+        self.turns.issued_without_reorder(thread.strand, executed.issued, executed.ends);
         took
     }
 
@@ -353,7 +353,7 @@ impl Scheduler {
 
     /// Delays the start of each thread by 0 to 255 cycles. The delay depends on `seed` and on the thread's number. It changes
     /// nothing but the order of threads.
-    pub(crate) fn start_late(&mut self, seed: u64) {
+    pub(crate) fn delay_starts(&mut self, seed: u64) {
         let delay = |thread: u64| {
             let mixed = (thread ^ seed << 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56

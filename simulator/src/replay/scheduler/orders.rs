@@ -11,7 +11,7 @@ use crate::run::State;
 
 /// The latest time, in cycles, at which a sleep can end: more than a day. This limit makes sums over 65,536 threads fit into 64
 /// bits.
-const LATEST: u64 = 1 << 47;
+const MAX_WAKE_TIME: u64 = 1 << 47;
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +52,12 @@ impl Scheduler {
             _ => &mut program.signals,
         };
         let (woken, wait) = match order {
-            Order::Signal(signal) => (signals.make(signal), None),
+            Order::Signal(signal) => (signals.send(signal), None),
             Order::Start(signal) => {
                 signals.start(signal, now);
-                (signals.make(signal), None)
+                (signals.send(signal), None)
             }
-            Order::Wait(Cause::Start, signal) if signals.is_made(signal) => {
+            Order::Wait(Cause::Start, signal) if signals.is_sent(signal) => {
                 let started = signals.started(signal).unwrap_or(now);
                 return self.begin_started(thread, strand, started);
             }
@@ -72,7 +72,7 @@ impl Scheduler {
                 if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
                     self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
                 }
-                if signals.is_made(signal) {
+                if signals.is_sent(signal) {
                     (Vec::new(), None)
                 } else {
                     self.accounts.kept_orders += u64::from(cause == Cause::Section);
@@ -87,7 +87,7 @@ impl Scheduler {
                 (Vec::new(), (!is_given).then_some(Wait::Object(holder, ObjectWait::Lock(lock))))
             }
             Order::Release { lock, signal } => {
-                let mut woken = signals.make(signal);
+                let mut woken = signals.send(signal);
                 woken.extend(self.programs[holder].objects.release(lock, thread));
                 (woken, None)
             }
@@ -108,7 +108,7 @@ impl Scheduler {
             }
             Order::Sleep(nanoseconds) => {
                 let cycles = u128::from(nanoseconds) * u128::from(HZ) / 1_000_000_000;
-                let until = cycles.saturating_add(now.into()).min(LATEST.max(now).into());
+                let until = cycles.saturating_add(now.into()).min(MAX_WAKE_TIME.max(now).into());
                 self.sleepers.add(thread, until as u64);
                 (Vec::new(), Some(Wait::Sleep))
             }
@@ -139,7 +139,7 @@ impl Scheduler {
         }
         if let Some(process) = program.source.recording().process().ends {
             let family = &mut self.families[program.family];
-            let woken = family.signals.make(process_ends(process));
+            let woken = family.signals.send(process_ends(process));
             woken.iter().for_each(|woken| self.wake(*woken, thread, now));
         }
     }
@@ -237,7 +237,7 @@ impl Scheduler {
     /// Ends one thread's wait, on the strand with the earliest time. Must be called only when all threads wait. This can happen if
     /// a recording is cut off, so that signals are missing. It can also happen if threads take locks in a different order than in
     /// the recorded execution, and then wait for each other's locks. Returns `false` if no thread waits.
-    pub(super) fn drop_a_wait(&mut self) -> bool {
+    pub(super) fn break_deadlock(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.wait?)));
         let first = waiting.min_by_key(|(number, thread, _)| {
@@ -251,7 +251,7 @@ impl Scheduler {
                     true => &mut self.families[program.family].signals,
                     false => &mut program.signals,
                 };
-                signals.give_up(signal, number);
+                signals.cancel_wait(signal, number);
                 match cause {
                     Cause::Section => program.forced += 1,
                     _ => program.dropped += 1,

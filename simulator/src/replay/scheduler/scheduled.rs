@@ -89,7 +89,7 @@ impl ScheduledThread {
 
     /// Returns `true` if the next reference belongs to the latest instruction and no other strand can come before it.
     #[cold]
-    pub(super) fn is_within(&self) -> bool {
+    pub(super) fn is_mid_instruction(&self) -> bool {
         let next = self.chunk.from(&self.next, 1);
         next.first().is_some_and(|first| {
             !(first.kind.is_fetch() || first.kind == Kind::Store && next.follows_load())

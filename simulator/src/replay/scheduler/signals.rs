@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 pub(super) struct Signals {
     /// The numbers of the signals that have been sent, as ranges that do not touch. A range's first number is the key, and its last
     /// number is the value.
-    made: BTreeMap<u64, u64>,
+    sent: BTreeMap<u64, u64>,
     /// The waiting threads, by the number of the signal that they wait for.
     waiting: BTreeMap<u64, Vec<usize>>,
     /// The times of the signals that started threads.
@@ -15,16 +15,16 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Sends a signal. Returns the threads that waited for it.
-    pub(super) fn make(&mut self, number: u64) -> Vec<usize> {
-        if !self.is_made(number) {
-            let below = self.made.range(..number).next_back();
+    pub(super) fn send(&mut self, number: u64) -> Vec<usize> {
+        if !self.is_sent(number) {
+            let below = self.sent.range(..number).next_back();
             let first = match below {
                 Some((first, last)) if *last + 1 == number => *first,
                 _ => number,
             };
             let above = number.checked_add(1);
-            let last = above.and_then(|above| self.made.remove(&above));
-            self.made.insert(first, last.unwrap_or(number));
+            let last = above.and_then(|above| self.sent.remove(&above));
+            self.sent.insert(first, last.unwrap_or(number));
         }
         self.waiting.remove(&number).unwrap_or_default()
     }
@@ -39,8 +39,8 @@ impl Signals {
         self.starts.get(&number).copied()
     }
 
-    pub(super) fn is_made(&self, number: u64) -> bool {
-        let below = self.made.range(..=number).next_back();
+    pub(super) fn is_sent(&self, number: u64) -> bool {
+        let below = self.sent.range(..=number).next_back();
         below.is_some_and(|(_, last)| *last >= number)
     }
 
@@ -50,7 +50,7 @@ impl Signals {
     }
 
     /// Removes a thread that waits for a signal, which must not have been sent.
-    pub(super) fn give_up(&mut self, number: u64, thread: usize) {
+    pub(super) fn cancel_wait(&mut self, number: u64, thread: usize) {
         if let Some(waiting) = self.waiting.get_mut(&number) {
             waiting.retain(|other| *other != thread);
         }
@@ -62,29 +62,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_once_and_for_all() {
+    fn a_sent_signal_stays_sent() {
         let mut signals = Signals::default();
-        assert!(!signals.is_made(7));
+        assert!(!signals.is_sent(7));
         for number in [7, 3, 5, u64::MAX, 4, 0, 3] {
-            assert!(signals.make(number).is_empty());
+            assert!(signals.send(number).is_empty());
         }
-        let made: Vec<u64> = (0..10).filter(|number| signals.is_made(*number)).collect();
-        assert_eq!(made, [0, 3, 4, 5, 7]);
-        assert!(signals.is_made(u64::MAX) && !signals.is_made(u64::MAX - 1));
+        let sent: Vec<u64> = (0..10).filter(|number| signals.is_sent(*number)).collect();
+        assert_eq!(sent, [0, 3, 4, 5, 7]);
+        assert!(signals.is_sent(u64::MAX) && !signals.is_sent(u64::MAX - 1));
         // Adjacent signals form one range, so memory does not grow with the length of the recording.
-        assert!(signals.make(6).is_empty());
-        assert_eq!(signals.made.len(), 3);
+        assert!(signals.send(6).is_empty());
+        assert_eq!(signals.sent.len(), 3);
     }
 
     #[test]
-    fn who_waits() {
+    fn sending_returns_the_waiting_threads() {
         let mut signals = Signals::default();
         for thread in [2, 9, 4] {
             signals.wait(1, thread);
         }
         signals.wait(2, 3);
-        signals.give_up(1, 9);
-        assert_eq!(signals.make(1), [2, 4]);
-        assert!(signals.make(1).is_empty());
+        signals.cancel_wait(1, 9);
+        assert_eq!(signals.send(1), [2, 4]);
+        assert!(signals.send(1).is_empty());
     }
 }

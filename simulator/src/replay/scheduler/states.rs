@@ -9,11 +9,11 @@ use super::timeline::Columns;
 use crate::run::{LockRun, LockSite, State, States, TimeLine, WaitFor, WaitPlace, Waits};
 
 /// The maximum number of locks that are counted. Any further locks are ignored.
-const MOST_LOCKS: usize = 1 << 16;
+const MAX_LOCKS: usize = 1 << 16;
 
 /// The maximum number of instructions for which waits in the state `Recorded` are counted separately. Waits after any further
 /// instruction are counted as waits without an instruction.
-const MOST_PLACES: usize = 1 << 16;
+const MAX_WAIT_PLACES: usize = 1 << 16;
 
 /// The states of all threads, and what the threads waited for.
 #[derive(Debug)]
@@ -166,9 +166,9 @@ impl Accounts {
         }
     }
 
-    /// Notes that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are already counted.
+    /// Notes that a thread takes a lock. Does nothing if the lock is new and `MAX_LOCKS` locks are already counted.
     pub(super) fn taken(&mut self, program: usize, acquire: &Acquire, thread: usize) {
-        let is_full = self.locks.len() >= MOST_LOCKS;
+        let is_full = self.locks.len() >= MAX_LOCKS;
         let key = (program, acquire.lock);
         if is_full && !self.locks.contains_key(&key) {
             return;
@@ -179,7 +179,7 @@ impl Accounts {
 
     /// Notes that a thread waits after this instruction because it waited there when it was recorded.
     pub(super) fn waits_as_recorded(&mut self, program: usize, instruction: Option<u64>) {
-        let is_full = self.recorded.len() >= MOST_PLACES;
+        let is_full = self.recorded.len() >= MAX_WAIT_PLACES;
         let is_known = self.recorded.contains_key(&(program, instruction));
         let instruction = instruction.filter(|_| is_known || !is_full);
         *self.recorded.entry((program, instruction)).or_default() += 1;
@@ -217,7 +217,7 @@ impl Accounts {
         pairs.sort_unstable_by_key(|wait| {
             (Reverse(wait.cycles), wait.thread, wait.ended_by, wait.state)
         });
-        pairs.truncate(Waits::MOST);
+        pairs.truncate(Waits::MAX_ENTRIES);
         let used = self.locks.iter().filter(|(_, lock)| !lock.is_unused());
         let mut locks: Vec<_> = used
             .map(|(&(program, address), lock)| LockRun {
@@ -232,13 +232,13 @@ impl Accounts {
         locks.sort_unstable_by_key(|lock| {
             (Reverse((lock.cycles, lock.taken)), lock.program, lock.address)
         });
-        locks.truncate(Waits::MOST);
+        locks.truncate(Waits::MAX_ENTRIES);
         let mut places: Vec<_> = (self.recorded.iter())
             .map(|(&(program, address), &waits)| WaitPlace { program, address, waits })
             .collect();
         places.sort_unstable_by_key(|place| (Reverse(place.waits), place.program, place.address));
         let as_recorded = places.iter().map(|place| place.waits).sum();
-        places.truncate(Waits::MOST);
+        places.truncate(Waits::MAX_ENTRIES);
         let calls = BLOCKING_CALLS.iter().zip(self.calls);
         let calls = calls.filter(|(_, count)| *count > 0);
         Waits {

@@ -11,7 +11,7 @@ use crate::run::Covered;
 pub(crate) const POINTS: usize = 3;
 
 /// The maximum number of references that a strand skips in one turn.
-const SKIPPED: usize = 1 << 10;
+const MAX_SKIPPED: usize = 1 << 10;
 
 /// The points that the scheduler watches, and the numbers of references and instructions scheduled so far.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Scheduler {
     }
 
     /// Removes the stop.
-    pub(crate) fn stop_nowhere(&mut self) {
+    pub(crate) fn clear_stop(&mut self) {
         (self.stops.stop_after, self.stops.stop_when) = (u64::MAX, None);
         self.stops.stopped = false;
     }
@@ -117,15 +117,15 @@ impl Scheduler {
     /// Makes the scheduler stop after all threads together have executed this number of instructions. Replaces the previous stop.
     /// Returns `false` if more instructions have already been executed.
     pub(crate) fn stop_after(&mut self, instructions: u64) -> bool {
-        self.stop_nowhere();
+        self.clear_stop();
         self.stops.stop_after = instructions;
         instructions >= self.stops.passed.instructions
     }
 
     /// Makes the scheduler stop when threads have reached a point `number` times. Replaces the previous stop. Returns `false` if
     /// the threads are already past the new stop.
-    pub(crate) fn stop_when_seen(&mut self, point: usize, number: u64) -> bool {
-        self.stop_nowhere();
+    pub(crate) fn stop_when_reached(&mut self, point: usize, number: u64) -> bool {
+        self.clear_stop();
         let stops = &mut self.stops;
         stops.stop_when = Some((point, number));
         let is_now = stops.last[point] == stops.passed.instructions;
@@ -141,7 +141,7 @@ impl Scheduler {
     /// Skips some references of the strand that has the next turn. Each instruction takes one cycle. In a recording without
     /// instructions, each datum takes one cycle. Returns `false` if the scheduler has stopped or all threads have ended.
     pub(crate) fn skip(&mut self) -> Result<bool, RecordingError> {
-        let Some((_, quantum)) = self.next(SKIPPED)? else { return Ok(false) };
+        let Some((_, quantum)) = self.next(MAX_SKIPPED)? else { return Ok(false) };
         let instructions = quantum.references.fetches();
         let cycles =
             if quantum.data_alone { quantum.references.len() as u64 } else { instructions };

@@ -6,16 +6,16 @@ pub(crate) use super::calendar::Due;
 use super::calendar::{Calendar, PIPELINES};
 
 /// The number of strands that share a pipeline: strands 0 to 3 of a core share one, and strands 4 to 7 share the other.
-const SHARING: usize = StrandId::PER_CORE / 2;
-const _: () = assert!(PIPELINES == StrandId::COUNT / SHARING);
+const STRANDS_PER_PIPELINE: usize = StrandId::PER_CORE / 2;
+const _: () = assert!(PIPELINES == StrandId::COUNT / STRANDS_PER_PIPELINE);
 
 /// The ready time of a strand that cannot execute.
 const NEVER: u64 = u64::MAX;
 
 impl Due {
     /// Returns the place of a strand's turn in the turn order. The turn begins at the time `at`.
-    pub(crate) fn of(at: u64, strand: StrandId) -> Self {
-        Self::new(at, strand.index() / SHARING)
+    pub(crate) fn for_strand(at: u64, strand: StrandId) -> Self {
+        Self::new(at, strand.index() / STRANDS_PER_PIPELINE)
     }
 
     /// Returns the same pipeline's place at another time.
@@ -25,7 +25,7 @@ impl Due {
 
     /// Returns the pipeline's core.
     pub(crate) fn core(self) -> usize {
-        self.pipeline() / (StrandId::PER_CORE / SHARING)
+        self.pipeline() / (StrandId::PER_CORE / STRANDS_PER_PIPELINE)
     }
 }
 
@@ -34,16 +34,17 @@ impl Due {
 struct Pipeline {
     /// The time at which the pipeline can issue its next instruction.
     free: u64,
-    /// For each strand, the time of its next instruction multiplied by [`SHARING`], plus the strand's number in the pipeline. The
+    /// For each strand, the time of its next instruction multiplied by [`STRANDS_PER_PIPELINE`], plus the strand's number in the pipeline. The
     /// lowest value comes first.
-    ready: [u64; SHARING],
+    ready: [u64; STRANDS_PER_PIPELINE],
     /// The lowest value of `ready`. `second` is the second lowest.
     first: u64,
     second: u64,
 }
 
 impl Pipeline {
-    const IDLE: Self = Self { free: 0, ready: [NEVER; SHARING], first: NEVER, second: NEVER };
+    const IDLE: Self =
+        Self { free: 0, ready: [NEVER; STRANDS_PER_PIPELINE], first: NEVER, second: NEVER };
 
     #[inline]
     fn set(&mut self, strand: usize, ready: u64) {
@@ -56,14 +57,14 @@ impl Pipeline {
     /// Finds the strand that comes first, and returns its number within the pipeline. At least one strand must be able to execute.
     #[inline]
     fn next_strand(&self) -> usize {
-        self.first as usize % SHARING
+        self.first as usize % STRANDS_PER_PIPELINE
     }
 
     /// Returns the time at which another strand of the pipeline has its turn, if this strand executes now.
     #[inline]
     fn until(&self, strand: usize) -> u64 {
         let other = if self.next_strand() == strand { self.second } else { self.first };
-        other.saturating_sub(strand as u64).div_ceil(SHARING as u64)
+        other.saturating_sub(strand as u64).div_ceil(STRANDS_PER_PIPELINE as u64)
     }
 
     /// Returns the time of the next turn; [`NEVER`] if no strand can execute.
@@ -71,7 +72,7 @@ impl Pipeline {
     fn at(&self) -> u64 {
         match self.first {
             NEVER => NEVER,
-            first => (first / SHARING as u64).max(self.free),
+            first => (first / STRANDS_PER_PIPELINE as u64).max(self.free),
         }
     }
 
@@ -87,7 +88,7 @@ impl Pipeline {
     #[inline]
     fn issued(&mut self, strand: usize, issued: u64, ready: u64) {
         self.free = self.free.max(issued + 1);
-        self.set(strand, ready * SHARING as u64 + strand as u64);
+        self.set(strand, ready * STRANDS_PER_PIPELINE as u64 + strand as u64);
     }
 }
 
@@ -147,7 +148,12 @@ impl CoreTurns<'_> {
         let pipeline = &self.pipelines[number];
         let strand = pipeline.next_strand();
         let until = pipeline.until(strand).min(other).min(before);
-        Some(CoreTurn { pipeline: number, strand: number * SHARING + strand, at, until })
+        Some(CoreTurn {
+            pipeline: number,
+            strand: number * STRANDS_PER_PIPELINE + strand,
+            at,
+            until,
+        })
     }
 
     /// Records that the strand of this turn issued its latest instruction at the time `issued`, and can issue its next one at the
@@ -155,7 +161,7 @@ impl CoreTurns<'_> {
     #[inline]
     pub(super) fn issued(&mut self, turn: &CoreTurn, issued: u64, ready: u64) {
         let pipeline = &mut self.pipelines[turn.pipeline];
-        pipeline.issued(turn.strand % SHARING, issued, ready);
+        pipeline.issued(turn.strand % STRANDS_PER_PIPELINE, issued, ready);
         self.at[turn.pipeline] = pipeline.at();
     }
 }
@@ -195,16 +201,19 @@ impl Turns {
             return None;
         }
         let number = self.first.pipeline();
-        let strand = StrandId::new(number * SHARING + self.pipelines[number].next_strand())?;
+        let strand =
+            StrandId::new(number * STRANDS_PER_PIPELINE + self.pipelines[number].next_strand())?;
         Some(Turn { strand, at: self.first.at(), until: self.until(strand) })
     }
 
     /// Returns the time at which another strand's turn begins, if `strand` executes now.
     #[inline]
     pub(crate) fn until(&self, strand: StrandId) -> u64 {
-        let number = strand.index() / SHARING;
+        let number = strand.index() / STRANDS_PER_PIPELINE;
         let others = if self.first.pipeline() == number { self.next } else { self.first };
-        self.pipelines[number].until(strand.index() % SHARING).min(others.before(number))
+        self.pipelines[number]
+            .until(strand.index() % STRANDS_PER_PIPELINE)
+            .min(others.earliest_for(number))
     }
 
     /// Returns the place of the first turn in the turn order.
@@ -213,7 +222,7 @@ impl Turns {
     }
 
     /// Returns the place of a core's first turn in the turn order; [`Due::NEVER`] if none of its strands can execute.
-    pub(super) fn due_of_core(&self, core: usize) -> Due {
+    pub(super) fn core_due(&self, core: usize) -> Due {
         let [lower, upper] =
             [2 * core, 2 * core + 1].map(|number| self.pipelines[number].due(number));
         lower.min(upper)
@@ -222,10 +231,14 @@ impl Turns {
     /// Returns a core's turns up to `before`, a place in the turn order. After the core has executed, the caller must call
     /// [`renew_core`](Self::renew_core).
     #[inline]
-    pub(super) fn of_core(&mut self, core: usize, before: Due) -> CoreTurns<'_> {
+    pub(super) fn core_turns(&mut self, core: usize, before: Due) -> CoreTurns<'_> {
         let pipelines = self.pipelines[2 * core..].first_chunk_mut().expect("a core has two");
         let at = [0, 1].map(|number: usize| Pipeline::at(&pipelines[number]));
-        CoreTurns { pipelines, at, before: [0, 1].map(|number| before.before(2 * core + number)) }
+        CoreTurns {
+            pipelines,
+            at,
+            before: [0, 1].map(|number| before.earliest_for(2 * core + number)),
+        }
     }
 
     /// Updates the order of a core's turns relative to other cores' turns. `store` is the turn of the first deferred store of the
@@ -235,7 +248,7 @@ impl Turns {
         for number in [2 * core, 2 * core + 1] {
             let is_own = store != Due::NEVER && store.pipeline() == number;
             self.stores[number] = if is_own { store } else { Due::NEVER };
-            self.order(number);
+            self.reorder(number);
         }
     }
 
@@ -258,41 +271,46 @@ impl Turns {
 
     /// Sets the time at which a strand can execute its next instruction; `None` if it cannot execute.
     pub(crate) fn set(&mut self, strand: StrandId, ready: Option<u64>) {
-        let number = strand.index() / SHARING;
-        self.renew(number, strand.index() % SHARING, ready);
+        let number = strand.index() / STRANDS_PER_PIPELINE;
+        self.renew(number, strand.index() % STRANDS_PER_PIPELINE, ready);
     }
 
     /// Records that a strand issued its latest instruction at the time `issued`, and can issue its next one at the time `ready`.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
-        self.issued_out_of_order(strand, issued, ready);
+        self.issued_without_reorder(strand, issued, ready);
         self.renew_strand(strand);
     }
 
     /// Does the same as [`issued`](Self::issued), except for the order of the strand's turns relative to other cores' turns. To
     /// update this order, the caller must then call [`renew_strand`](Self::renew_strand) or [`renew_core`](Self::renew_core).
     #[inline]
-    pub(super) fn issued_out_of_order(&mut self, strand: StrandId, issued: u64, ready: u64) {
-        self.pipelines[strand.index() / SHARING].issued(strand.index() % SHARING, issued, ready);
+    pub(super) fn issued_without_reorder(&mut self, strand: StrandId, issued: u64, ready: u64) {
+        self.pipelines[strand.index() / STRANDS_PER_PIPELINE].issued(
+            strand.index() % STRANDS_PER_PIPELINE,
+            issued,
+            ready,
+        );
     }
 
     /// Updates the order of a strand's turns relative to other strands' turns.
     #[inline]
     pub(super) fn renew_strand(&mut self, strand: StrandId) {
-        self.order(strand.index() / SHARING);
+        self.reorder(strand.index() / STRANDS_PER_PIPELINE);
     }
 
     #[inline]
     fn renew(&mut self, number: usize, strand: usize, ready: Option<u64>) {
         let pipeline = &mut self.pipelines[number];
-        let ready = ready.map_or(NEVER, |ready| ready * SHARING as u64 + strand as u64);
+        let ready =
+            ready.map_or(NEVER, |ready| ready * STRANDS_PER_PIPELINE as u64 + strand as u64);
         pipeline.set(strand, ready);
-        self.order(number);
+        self.reorder(number);
     }
 
     /// Updates the order of a pipeline's turn relative to other pipelines' turns.
     #[inline]
-    fn order(&mut self, number: usize) {
+    fn reorder(&mut self, number: usize) {
         let due = self.pipelines[number].due(number).min(self.stores[number]);
         if self.first == Due::NEVER || self.first.pipeline() == number {
             self.first = due;
@@ -334,7 +352,7 @@ mod tests {
         /// Strands take turns to issue instructions, wait, and are woken. The turns are the same as those found by a search of all
         /// strands.
         #[test]
-        fn as_a_look_at_all(
+        fn matches_a_search_of_all_strands(
             steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),
             spread in prop::sample::select(vec![1, 4, 17, 64]),
         ) {

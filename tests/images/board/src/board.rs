@@ -20,12 +20,12 @@ mod real {
 mod models {
     use platform::models::Devices;
 
-    use crate::room::Room;
+    use crate::room::StaticSlot;
 
     pub type Bus = &'static Devices;
     pub type Registers = &'static Devices;
 
-    static DEVICES: Room<Devices> = Room::new();
+    static DEVICES: StaticSlot<Devices> = StaticSlot::new();
 
     pub fn new(machine: super::Machine) -> (Bus, Registers) {
         // SAFETY: when the image creates another machine, it no longer uses the previous one.

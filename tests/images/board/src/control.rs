@@ -19,8 +19,8 @@ use conform::counters::Counters;
 use conform::modelled::{Modelled, caller};
 use conform::{Configuration, System};
 
-use crate::kept::Kept;
-use crate::room::Room;
+use crate::kept::StaticCell;
+use crate::room::StaticSlot;
 use crate::tracer::{SharedTracer, TRACER};
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 
@@ -34,14 +34,14 @@ struct Running {
     busy: [bool; Hub::ALL.len()],
 }
 
-static HYPERVISOR: Room<Machine> = Room::new();
-static RUNNING: Kept<Running> = Kept::new();
-static LAYOUT: Room<Layout> = Room::new();
-static STRAND: Room<Tested> = Room::new();
+static HYPERVISOR: StaticSlot<Machine> = StaticSlot::new();
+static RUNNING: StaticCell<Running> = StaticCell::new();
+static LAYOUT: StaticSlot<Layout> = StaticSlot::new();
+static STRAND: StaticSlot<Tested> = StaticSlot::new();
 /// The strand on which the image started.
-static FIRST: Kept<&Tested> = Kept::new();
+static FIRST: StaticCell<&Tested> = StaticCell::new();
 /// The strand that the guest has named as its own.
-static CALLER: Kept<&Tested> = Kept::new();
+static CALLER: StaticCell<&Tested> = StaticCell::new();
 
 /// Returns the strand that the guest calls from, or `None` before the image has started.
 pub fn strand() -> Option<&'static Tested> {
@@ -77,7 +77,7 @@ pub fn serve(number: u8, registers: &mut Registers) -> bool {
 }
 
 /// The number of calls by trap 0x80 that have reached Rust code.
-static SLOW: Kept<u64> = Kept::new();
+static SLOW: StaticCell<u64> = StaticCell::new();
 
 fn slow_calls() -> u64 {
     SLOW.get().unwrap_or(0)
@@ -87,7 +87,7 @@ fn slow_calls() -> u64 {
 fn apply(control: Control) -> Result<Option<u64>, HvError> {
     match control {
         Control::PowerOn(configuration) => power_on(configuration)?,
-        Control::Caller(strand) => be(strand),
+        Control::Caller(strand) => set_caller(strand),
         Control::Recurse(depth) => return Ok(Some(recurse(depth))),
         Control::Counters(counters) => return Ok(apply_to_counters(counters)),
         Control::State => return Ok(RUNNING.get().map(|running| modelled(running).state())),
@@ -160,7 +160,7 @@ fn guest_layout(config: &GuestConfig) -> GuestLayout {
     GuestLayout { config: *config, memory: Partition::NONE, entry: 0, name: None }
 }
 
-fn be(strand: StrandId) {
+fn set_caller(strand: StrandId) {
     CALLER.set(None);
     if let Some(running) = RUNNING.get()
         && let Some(caller) = caller(&running.configuration, strand)
@@ -176,7 +176,7 @@ fn be(strand: StrandId) {
 
 /// A copy of the hypervisor that is taken in the middle of an access.
 #[cfg(feature = "memory")]
-static HOLDING: Room<Machine> = Room::new();
+static HOLDING: StaticSlot<Machine> = StaticSlot::new();
 
 /// Leaves a strand's call unfinished. Makes the call, saves the hypervisor's state during the call's access, and restores that state after
 /// the call has returned. In that state, the call is still in progress.

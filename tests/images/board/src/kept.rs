@@ -1,12 +1,12 @@
 use core::cell::Cell;
 
 /// A value that the image keeps from one trap to the next.
-pub struct Kept<T>(Cell<Option<T>>);
+pub struct StaticCell<T>(Cell<Option<T>>);
 
 // SAFETY: the image runs on one strand.
-unsafe impl<T> Sync for Kept<T> {}
+unsafe impl<T> Sync for StaticCell<T> {}
 
-impl<T: Copy> Kept<T> {
+impl<T: Copy> StaticCell<T> {
     pub const fn new() -> Self {
         Self(Cell::new(None))
     }

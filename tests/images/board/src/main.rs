@@ -22,7 +22,7 @@ use core::panic::PanicInfo;
 use core::ptr;
 
 #[cfg(not(all(feature = "control", feature = "models")))]
-use guest_abi::Served;
+use guest_abi::ServedFunctions;
 use guest_abi::{Registers, StrandId, Trap};
 use hv_core::{CallError, Caller, GuestId, Reply};
 use hypervisor::{Handler, Place, Placed};
@@ -43,12 +43,12 @@ impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, SharedTracer);
 
     // The sweep's image adds no functions of its own, because the sweep on the host has none either.
-    const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
+    const FAST_FUNCTIONS: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84, 1 << 40 | 0x84]),
     };
 
-    const CORE: Option<&'static [u64]> = match cfg!(feature = "control") {
+    const CORE_FUNCTIONS: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84]),
     };
@@ -142,7 +142,7 @@ impl TrapHandler for Tested {
     }
 
     #[cfg(not(all(feature = "control", feature = "models")))]
-    fn served(&self) -> Served<'static> {
+    fn served(&self) -> ServedFunctions<'static> {
         self.0.served()
     }
 

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use guest_abi::{Hub, Kind, Node, PerfReg, StrandId};
+use guest_abi::{Hub, RegisterKind, Node, PerfReg, StrandId};
 use platform::address::{self, L2_BANKS, l2_control};
 use platform::memory_map::escape::NOT_STARTED;
 use platform::models::FaultyUnit;
@@ -14,7 +14,7 @@ use platform::{AccessError, Machine, PhysicalAddress, StrandRegisters};
 use conform::Cell;
 use conform::modelled::Hardware;
 
-use crate::kept::Kept;
+use crate::kept::StaticCell;
 
 /// The bus. The service's table contains addresses of memory words, so no access reaches a device.
 pub struct Bus(Mmio);
@@ -47,15 +47,15 @@ static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false
 /// For each node, the first L2 bank that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
 /// For each register and node, a pointer to the entry of the service's table that holds the register's address.
-static TABLE: Kept<Table> = Kept::new();
+static TABLE: StaticCell<Table> = StaticCell::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
 /// For each node, a pointer to the entry of the service's table that holds the address of bank 0 of L2 control.
-static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
+static BANKS: StaticCell<[*mut u64; NODES]> = StaticCell::new();
 
 /// The function to call at each access on the slow path.
-static AT_ACCESS: Kept<fn()> = Kept::new();
+static AT_ACCESS: StaticCell<fn()> = StaticCell::new();
 
 /// A bit that misaligns a register's address so that the register does not answer.
 const ABSENT: u64 = 4;
@@ -137,7 +137,7 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
         }
         for register in PerfReg::ALL.into_iter().skip(FIRST) {
             let of_node = match register.kind() {
-                Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
+                RegisterKind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
                     // All nodes have the same local addresses for their DRAM registers. The tables are in node order, so the number of
                     // earlier tables with an address (`turn`) is the node's number.
@@ -179,11 +179,11 @@ fn is_faulty(cell: Cell) -> bool {
     match cell {
         Cell::L2(node, bank) => bank >= FAULTY_BANKS[node.index()].load(Relaxed),
         Cell::Register(register) => match register.kind() {
-            Kind::Dram { node, mcu, .. } => {
+            RegisterKind::Dram { node, mcu, .. } => {
                 FAULTY_CHANNELS[2 * node.index() + mcu.index()].load(Relaxed)
             }
-            Kind::Hub { hub, .. } => FAULTY_HUBS[hub.index()].load(Relaxed),
-            Kind::Strand | Kind::L2 => false,
+            RegisterKind::Hub { hub, .. } => FAULTY_HUBS[hub.index()].load(Relaxed),
+            RegisterKind::Strand | RegisterKind::L2 => false,
         },
     }
 }
@@ -191,7 +191,7 @@ fn is_faulty(cell: Cell) -> bool {
 fn is_busy(cell: Cell) -> bool {
     match cell {
         Cell::Register(register) => match register.kind() {
-            Kind::Hub { hub, .. } => BUSY[hub.index()].load(Relaxed),
+            RegisterKind::Hub { hub, .. } => BUSY[hub.index()].load(Relaxed),
             _ => false,
         },
         Cell::L2(..) => false,

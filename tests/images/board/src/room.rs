@@ -2,12 +2,12 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 /// Room for a value that the image can replace while it runs.
-pub struct Room<T>(UnsafeCell<MaybeUninit<T>>);
+pub struct StaticSlot<T>(UnsafeCell<MaybeUninit<T>>);
 
 // SAFETY: the image runs on one strand.
-unsafe impl<T> Sync for Room<T> {}
+unsafe impl<T> Sync for StaticSlot<T> {}
 
-impl<T> Room<T> {
+impl<T> StaticSlot<T> {
     pub const fn new() -> Self {
         Self(UnsafeCell::new(MaybeUninit::uninit()))
     }

@@ -9,7 +9,7 @@ use conform::control::Control;
 
 use crate::calls::negotiate;
 use crate::contract::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET};
-use crate::preserved::{Way, around, registers};
+use crate::preserved::{CallCase, around, registers};
 use crate::probes;
 use crate::report::{Check, Report};
 use crate::swept::control;
@@ -106,8 +106,8 @@ pub fn traced(check: &mut Check<'_>) {
     for on in [0, 1, 0] {
         let behind = [EOK, 0xfe, on + 20, 4, 5, 6];
         around(check, probes::around_0xfe, &[on, 2, 3, 4, 5, 6], &behind);
-        let unknown = Way(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]);
-        let same = Way(Trap::Core, [GROUP, 1, 0, 3, 4, 0], [EOK, 0, 0, 3, 4, 0]);
+        let unknown = CallCase(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]);
+        let same = CallCase(Trap::Core, [GROUP, 1, 0, 3, 4, 0], [EOK, 0, 0, 3, 4, 0]);
         registers(check, [unknown, same].iter());
         for (trap, call) in [(Trap::Fast, [0, 0, 5]), (Trap::Core, [GROUP, 1, 0])] {
             let long = instructions(ticks(trap, call)) > SHORT;

@@ -6,21 +6,21 @@ use guest_abi::Trap;
 
 use crate::calls::negotiate;
 use crate::contract::{ENOACCESS, EOK, GET, Machine, SET};
-use crate::preserved::{Way, registers};
+use crate::preserved::{CallCase, registers};
 use crate::report::{Check, Report};
 
 /// Makes calls, and compares their registers with the expected ones.
-fn calls(check: &mut Check<'_>, ways: &[Way]) {
-    registers(check, ways.iter());
+fn calls(check: &mut Check<'_>, cases: &[CallCase]) {
+    registers(check, cases.iter());
 }
 
-const fn get(id: u64, status: u64) -> Way {
+const fn get(id: u64, status: u64) -> CallCase {
     let value = if status == EOK { 0 } else { 1 };
-    Way(Trap::Fast, [id, 1, 2, 3, 4, GET], [status, value, 2, 3, 4, GET])
+    CallCase(Trap::Fast, [id, 1, 2, 3, 4, GET], [status, value, 2, 3, 4, GET])
 }
 
-const fn set(id: u64, status: u64) -> Way {
-    Way(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET])
+const fn set(id: u64, status: u64) -> CallCase {
+    CallCase(Trap::Fast, [id, 1, 2, 3, 4, SET], [status, 1, 2, 3, 4, SET])
 }
 
 pub fn run(report: &mut Report, machine: Machine) {

@@ -6,19 +6,19 @@ use guest_abi::Trap;
 
 use crate::calls::{call, negotiate};
 use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
-use crate::probes::{self, Around, AtLevel, Left, WithPstate};
+use crate::probes::{self, Around, AtLevel, Residue, WithPstate};
 use crate::report::{Check, Report};
 
 /// A call that takes one of the paths through the hypervisor: its trap, and %o0 to %o5 before and after the call.
-pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
+pub struct CallCase(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;
 
 /// The number of the hypervisor's own function.
-const OWN: u64 = 0x84;
+const OWN_FUNCTION: u64 = 0x84;
 
 /// A number that no function has, although its lower 32 bits are the number of the hypervisor's own function.
-const FAR: u64 = 1 << 32 | OWN;
+const UNKNOWN_FUNCTION: u64 = 1 << 32 | OWN_FUNCTION;
 
 /// Stack pointers: an address of the guest, a misaligned address, the hypervisor's trap table, and an address without memory.
 pub const STACK_POINTERS: [u64; 4] = [0x8100_0000 - 2047, 0x8100_0003, 0x10_4000 - 2047, u64::MAX];
@@ -53,46 +53,46 @@ pub fn run(report: &mut Report, machine: Machine, devices: Devices) {
     negotiate(Some(1));
     call(Trap::Fast, [0, PCR, 0, 0, 0, SET]);
     let read = |value| if devices == Devices::Mmio { 0 } else { value };
-    let ways = [
-        Way(Trap::Fast, [0, 1, 2, 3, 4, GET], [EOK, PCR, 2, 3, 4, GET]),
-        Way(Trap::Fast, [0, PCR, 2, 3, 4, SET], [EOK, PCR, 2, 3, 4, SET]),
-        Way(Trap::Fast, [1, 2, 2, 3, 4, SET], [EOK, 2, 2, 3, 4, SET]),
-        Way(Trap::Fast, [1, 1, 2, 3, 4, GET], [EOK, read(2), 2, 3, 4, GET]),
-        Way(Trap::Fast, [5, 9, 2, 3, 4, SET], [EOK, 9, 2, 3, 4, SET]),
-        Way(Trap::Fast, [5, 1, 2, 3, 4, GET], [EOK, read(9), 2, 3, 4, GET]),
-        Way(Trap::Fast, [90, 1, 2, 3, 4, GET], [EINVAL, 1, 2, 3, 4, GET]),
-        Way(Trap::Fast, [90, 1, 2, 3, 4, SET], [EINVAL, 1, 2, 3, 4, SET]),
-        Way(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]),
-        Way(Trap::Fast, [0, 1, 2, 3, 4, FAR], [EBADTRAP, 1, 2, 3, 4, FAR]),
-        Way(Trap::Fast, [0, 1, 2, 3, 4, OWN], [EOK, OWN, OWN + 10, 3, 4, OWN]),
-        Way(Trap::Core, [GROUP, 1, 2, 3, 4, 0], [EOK, 1, 2, 3, 4, 0]),
-        Way(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]),
-        Way(Trap::Core, [GROUP, 1, 2, 3, 4, 9], [EBADTRAP, 1, 2, 3, 4, 9]),
-        Way(Trap::Core, [GROUP, 1, 2, 3, 4, FAR], [EBADTRAP, 1, 2, 3, 4, FAR]),
+    let cases = [
+        CallCase(Trap::Fast, [0, 1, 2, 3, 4, GET], [EOK, PCR, 2, 3, 4, GET]),
+        CallCase(Trap::Fast, [0, PCR, 2, 3, 4, SET], [EOK, PCR, 2, 3, 4, SET]),
+        CallCase(Trap::Fast, [1, 2, 2, 3, 4, SET], [EOK, 2, 2, 3, 4, SET]),
+        CallCase(Trap::Fast, [1, 1, 2, 3, 4, GET], [EOK, read(2), 2, 3, 4, GET]),
+        CallCase(Trap::Fast, [5, 9, 2, 3, 4, SET], [EOK, 9, 2, 3, 4, SET]),
+        CallCase(Trap::Fast, [5, 1, 2, 3, 4, GET], [EOK, read(9), 2, 3, 4, GET]),
+        CallCase(Trap::Fast, [90, 1, 2, 3, 4, GET], [EINVAL, 1, 2, 3, 4, GET]),
+        CallCase(Trap::Fast, [90, 1, 2, 3, 4, SET], [EINVAL, 1, 2, 3, 4, SET]),
+        CallCase(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]),
+        CallCase(Trap::Fast, [0, 1, 2, 3, 4, UNKNOWN_FUNCTION], [EBADTRAP, 1, 2, 3, 4, UNKNOWN_FUNCTION]),
+        CallCase(Trap::Fast, [0, 1, 2, 3, 4, OWN_FUNCTION], [EOK, OWN_FUNCTION, OWN_FUNCTION + 10, 3, 4, OWN_FUNCTION]),
+        CallCase(Trap::Core, [GROUP, 1, 2, 3, 4, 0], [EOK, 1, 2, 3, 4, 0]),
+        CallCase(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]),
+        CallCase(Trap::Core, [GROUP, 1, 2, 3, 4, 9], [EBADTRAP, 1, 2, 3, 4, 9]),
+        CallCase(Trap::Core, [GROUP, 1, 2, 3, 4, UNKNOWN_FUNCTION], [EBADTRAP, 1, 2, 3, 4, UNKNOWN_FUNCTION]),
     ];
-    let of_hubs = [
-        Way(Trap::Fast, [89, 0, 2, 3, 4, SET], [EOK, 0, 2, 3, 4, SET]),
-        Way(Trap::Fast, [20, 7, 2, 3, 4, SET], [EOK, 7, 2, 3, 4, SET]),
-        Way(Trap::Fast, [20, 1, 2, 3, 4, GET], [EOK, read(7), 2, 3, 4, GET]),
-        Way(Trap::Fast, [89, 1, 2, 3, 4, GET], [EOK, 0, 2, 3, 4, GET]),
+    let hub_cases = [
+        CallCase(Trap::Fast, [89, 0, 2, 3, 4, SET], [EOK, 0, 2, 3, 4, SET]),
+        CallCase(Trap::Fast, [20, 7, 2, 3, 4, SET], [EOK, 7, 2, 3, 4, SET]),
+        CallCase(Trap::Fast, [20, 1, 2, 3, 4, GET], [EOK, read(7), 2, 3, 4, GET]),
+        CallCase(Trap::Fast, [89, 1, 2, 3, 4, GET], [EOK, 0, 2, 3, 4, GET]),
     ];
-    let ways = || {
-        let of_hubs = if machine.hubs { &of_hubs[..] } else { &[] };
+    let cases = || {
+        let hub_cases = if machine.hubs { &hub_cases[..] } else { &[] };
         // Excludes the calls to the hypervisor's own functions, which the sweep's image lacks.
-        let others = |Way(_, [.., function], _): &&Way| {
-            devices != Devices::Memory || ![OWN, FAR].contains(function)
+        let others = |CallCase(_, [.., function], _): &&CallCase| {
+            devices != Devices::Memory || ![OWN_FUNCTION, UNKNOWN_FUNCTION].contains(function)
         };
-        ways.iter().chain(of_hubs).filter(others)
+        cases.iter().chain(hub_cases).filter(others)
     };
-    registers(&mut report.check(names[0]), ways());
-    left(&mut report.check(names[1]), ways());
-    deep(&mut report.check(names[2]), ways());
+    registers(&mut report.check(names[0]), cases());
+    left(&mut report.check(names[1]), cases());
+    deep(&mut report.check(names[2]), cases());
     levels(&mut report.check(names[3]));
     pstate(&mut report.check(names[4]));
 }
 
-pub fn registers<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
-    for (number, Way(trap, before, behind)) in (0..).zip(ways) {
+pub fn registers<'a>(check: &mut Check<'_>, cases: impl Iterator<Item = &'a CallCase>) {
+    for (number, CallCase(trap, before, behind)) in (0..).zip(cases) {
         let probe = match trap {
             Trap::Fast => probes::around_fast,
             Trap::Core => probes::around_core,
@@ -152,11 +152,11 @@ pub fn software_traps(report: &mut Report) {
     }
     // SAFETY: the probe may change all free windows.
     let found = unsafe { probes::left_0x84(1, 2, GET) };
-    check.same("left", found, Left::NOTHING);
+    check.same("left", found, Residue::NONE);
 }
 
-fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
-    for Way(trap, [o0, o1, .., o5], _) in ways {
+fn left<'a>(check: &mut Check<'_>, cases: impl Iterator<Item = &'a CallCase>) {
+    for CallCase(trap, [o0, o1, .., o5], _) in cases {
         // SAFETY: the hypervisor changes no memory of this guest. The probe may change all free windows.
         let found = unsafe {
             match trap {
@@ -164,22 +164,22 @@ fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
                 Trap::Core => probes::left_core(*o0, *o1, *o5),
             }
         };
-        check.same((trap, o0, o5), found, Left::NOTHING);
+        check.same((trap, o0, o5), found, Residue::NONE);
     }
 }
 
 /// Expects the marks that the hypervisor leaves on the slow path: 0x5e in a window and 0x6f in a global register. The call by trap 0xff is
 /// cons_putchar with an invalid character, which takes the slow path and prints nothing.
 pub fn leaks(check: &mut Check<'_>) {
-    let marks = Left { windows: 0x5e, globals: 0x6f };
+    let marks = Residue { windows: 0x5e, globals: 0x6f };
     // SAFETY: the hypervisor changes no memory of this guest. The probes may change all free windows.
-    let (fast, core) = unsafe { (probes::left_fast(0, 0, OWN), probes::left_core(GROUP, 1, 1)) };
+    let (fast, core) = unsafe { (probes::left_fast(0, 0, OWN_FUNCTION), probes::left_core(GROUP, 1, 1)) };
     check.same("fast", fast, marks);
     check.same("core", core, marks);
 }
 
-fn deep<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
-    for Way(trap, [o0, .., o5], _) in ways {
+fn deep<'a>(check: &mut Check<'_>, cases: impl Iterator<Item = &'a CallCase>) {
+    for CallCase(trap, [o0, .., o5], _) in cases {
         for sp in STACK_POINTERS {
             // SAFETY: the hypervisor changes no memory of this guest. The probe restores its stack pointer before it saves a window.
             let changed = unsafe {

@@ -25,13 +25,13 @@ pub struct Around {
 /// The bits that a trap has set in the free windows and in the globals of levels 1 and 2, all of which were 0 before the trap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct Residue {
     pub windows: u64,
     pub globals: u64,
 }
 
-impl Left {
-    pub const NOTHING: Self = Self { windows: 0, globals: 0 };
+impl Residue {
+    pub const NONE: Self = Self { windows: 0, globals: 0 };
 }
 
 impl Around {
@@ -79,10 +79,10 @@ unsafe extern "C" {
     pub fn around_0xfd(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfe(o: &[u64; 6], around: &mut Around);
     /// Traps with six free windows, and with the arguments in %o0, %o1 and %o5.
-    pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
-    pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
-    pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
-    pub fn left_0xfe(o0: u64, o1: u64, function: u64) -> Left;
+    pub fn left_fast(o0: u64, o1: u64, function: u64) -> Residue;
+    pub fn left_core(o0: u64, o1: u64, function: u64) -> Residue;
+    pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Residue;
+    pub fn left_0xfe(o0: u64, o1: u64, function: u64) -> Residue;
     /// Traps twice at each of `depth` + 1 depths, with `sp` as the stack pointer. Returns the bits of local registers that changed.
     pub fn deep_fast(depth: u64, function: u64, o0: u64, sp: u64) -> u64;
     pub fn deep_core(depth: u64, function: u64, o0: u64, sp: u64) -> u64;

@@ -11,7 +11,7 @@ use guest_abi::event::SparcEvent;
 use guest_abi::guest::{PerfCounters, StrandCounters, Sun4v};
 use guest_abi::layout::{SparcPcr, SparcPic, SparcSelect};
 use guest_abi::sampling::{
-    EventReport, Interrupted, ModeSet, OwnCounters, Pace, Period, Profiler, Request, Sample,
+    EventReport, InterruptPoint, ModeSet, OwnCounters, Pace, Period, Profiler, Request, Sample,
     SparcMode,
 };
 use guest_abi::{HvError, StrandId};
@@ -58,7 +58,7 @@ fn with<T>(work: impl FnOnce(&mut Option<Session>) -> T) -> T {
 pub fn overflowed(frame: &Frame) {
     // SAFETY: the handler runs only while no other code uses the session.
     if let Some(session) = unsafe { &mut *SESSION.0.get() } {
-        let at = Interrupted {
+        let at = InterruptPoint {
             address: frame.tpc,
             mode: if frame.tstate & TSTATE_PRIV == 0 {
                 SparcMode::User
@@ -73,8 +73,8 @@ pub fn overflowed(frame: &Frame) {
 }
 
 /// Returns the address and mode that an interrupt at this point would report.
-fn now() -> Interrupted<SparcMode> {
-    Interrupted {
+fn now() -> InterruptPoint<SparcMode> {
+    InterruptPoint {
         address: 0,
         strand: strand(STRAND),
         time: sun4v().ticks(),
@@ -86,7 +86,7 @@ fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap_or_else(|| panic!("no strand {number}"))
 }
 
-fn be(number: usize) {
+fn set_caller(number: usize) {
     control(Control::Caller(strand(number)));
 }
 
@@ -96,12 +96,12 @@ fn counters(counters: Counters) {
 
 /// An instruction at which the test makes events happen.
 #[derive(Clone, Copy)]
-enum Place {
+enum EventSite {
     Here,
     There,
 }
 
-impl Place {
+impl EventSite {
     /// Returns the address of the next instruction.
     fn next(self) -> u64 {
         let next = match self {
@@ -112,20 +112,20 @@ impl Place {
     }
 }
 
-fn happens_at(place: Place, mode: SparcMode, event: SparcEvent, times: u32) {
+fn happens_at(place: EventSite, mode: SparcMode, event: SparcEvent, times: u32) {
     let happens = Control::Counters(Counters::Happens(mode, event, times));
     let [o0, o1, o2, o3, o4, o5] = happens.registers().to_array();
     // SAFETY: calls the hypervisor. The hypervisor changes only registers that the ABI lets it change.
     unsafe {
         match place {
-            Place::Here => traps::here(o0, o1, o2, o3, o4, o5),
-            Place::There => traps::there(o0, o1, o2, o3, o4, o5),
+            EventSite::Here => traps::here(o0, o1, o2, o3, o4, o5),
+            EventSite::There => traps::there(o0, o1, o2, o3, o4, o5),
         };
     }
 }
 
 fn happens(event: SparcEvent, times: u32) {
-    happens_at(Place::Here, SparcMode::Privileged, event, times);
+    happens_at(EventSite::Here, SparcMode::Privileged, event, times);
 }
 
 /// Starts sampling these events, each given with its period.
@@ -205,14 +205,14 @@ pub fn run(report: &mut Report) {
         panic!("no machine");
     };
     control(Control::PowerOn(configuration));
-    be(STRAND);
+    set_caller(STRAND);
     traps::install();
     registers(&mut report.check("%pcr and %pic by rd and wr, which trap"));
     two_counters(
         &mut report.check("samples in the overflow handler have address, time, event and period"),
     );
-    at_once(&mut report.check("two counters that overflow at once take one trap and two samples"));
-    goes_on(&mut report.check("what an overflow trap interrupts goes on as it was"));
+    simultaneous_overflow(&mut report.check("two counters that overflow at once take one trap and two samples"));
+    interrupted_code_is_preserved(&mut report.check("what an overflow trap interrupts goes on as it was"));
     early(&mut report.check("overflow traps that come 15 events early"));
     beyond(&mut report.check("counts of more than 32 bits, over overflows"));
     held_back(&mut report.check("an overflow trap that is held back is late, not lost"));
@@ -251,7 +251,7 @@ fn two_counters(check: &mut Check<'_>) {
     let mut totals = [0; 2];
     let mut time = 0;
     for round in 0_u32..400 {
-        let place = if round % 3 == 0 { Place::There } else { Place::Here };
+        let place = if round % 3 == 0 { EventSite::There } else { EventSite::Here };
         // Events in other modes are not counted.
         happens_at(place, SparcMode::User, SparcEvent::Loads, 5000);
         happens_at(place, SparcMode::Hyperprivileged, SparcEvent::Stores, 5000);
@@ -269,7 +269,7 @@ fn two_counters(check: &mut Check<'_>) {
             ));
             let sample = pop();
             let found = sample.map(|sample| {
-                let Interrupted { address, strand, mode, .. } = sample.at;
+                let InterruptPoint { address, strand, mode, .. } = sample.at;
                 (address, strand.index(), mode, sample.event, sample.period)
             });
             check.same((round, event), found, due);
@@ -287,7 +287,7 @@ fn two_counters(check: &mut Check<'_>) {
     check.same("enough", loads > 19_000 && stores > 11_000, true);
 }
 
-fn at_once(check: &mut Check<'_>) {
+fn simultaneous_overflow(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 100), (SparcEvent::Loads, 100)]);
     for _ in 0..100 {
         happens(SparcEvent::Loads, 10);
@@ -301,7 +301,7 @@ fn at_once(check: &mut Check<'_>) {
 
 /// Checks every register around a call that is followed by an overflow trap. Then checks traps in 20 nested calls, with every number of
 /// free windows.
-fn goes_on(check: &mut Check<'_>) {
+fn interrupted_code_is_preserved(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     let ten = Control::Counters(Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10));
     let call = ten.registers().to_array();
@@ -414,21 +414,21 @@ fn hyperprivileged(check: &mut Check<'_>) {
     let started = start(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 50)]);
     check.same("start", started, Ok(()));
     for _ in 0..100 {
-        happens_at(Place::There, SparcMode::Hyperprivileged, SparcEvent::Loads, 10);
+        happens_at(EventSite::There, SparcMode::Hyperprivileged, SparcEvent::Loads, 10);
         happens(SparcEvent::Loads, 1000);
         // The address in the sample is the one to which the trap handler can return.
         let place = pop().map(|sample| sample.at.address);
-        check.same("address", place.is_none_or(|place| place == Place::There.next()), true);
+        check.same("address", place.is_none_or(|place| place == EventSite::There.next()), true);
     }
     ended(check, Outcome::undisturbed(20), Some([1000, 20, 0]));
 }
 
 fn no_right(check: &mut Check<'_>) {
-    be(WITHOUT_RIGHTS);
+    set_caller(WITHOUT_RIGHTS);
     let started = start(SparcMode::Hyperprivileged, &[(SparcEvent::Loads, 50)]);
     check.same("start", started, Err(HvError::NoAccess));
-    happens_at(Place::Here, SparcMode::Hyperprivileged, SparcEvent::Loads, 100);
+    happens_at(EventSite::Here, SparcMode::Hyperprivileged, SparcEvent::Loads, 100);
     check.same("nothing", pop(), None);
     ended(check, Outcome::undisturbed(0), None);
-    be(STRAND);
+    set_caller(STRAND);
 }

@@ -11,7 +11,7 @@ use conform::{Cell, Change, Configuration, System, parts};
 
 use crate::calls;
 use crate::contract::{EINVAL, EOK};
-use crate::probes::{self, Left};
+use crate::probes::{self, Residue};
 use crate::report::{Check, Report};
 
 /// Makes a control call, and returns its value.
@@ -39,9 +39,9 @@ fn called(control: Control) -> Registers {
 }
 
 /// The guest's machine. A control call replaces it with another.
-struct Here;
+struct ThisMachine;
 
-impl Machines for Here {
+impl Machines for ThisMachine {
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System)) {
         control(Control::PowerOn(*configuration));
         work(&mut Real { strand: None });
@@ -76,12 +76,12 @@ impl System for Real {
 }
 
 pub fn run(report: &mut Report, detail: Detail) {
-    tell(detail, &mut Here, &mut |line| report.line(line));
+    tell(detail, &mut ThisMachine, &mut |line| report.line(line));
 }
 
 /// Makes the sweep's calls on a board whose register 0 is a word of memory.
 pub fn plain(report: &mut Report, detail: Detail) {
-    tell(detail, &mut WithPlain(Here), &mut |line| report.line(line));
+    tell(detail, &mut WithPlain(ThisMachine), &mut |line| report.line(line));
     let slow = control(Control::SlowCalls);
     report.line(format_args!("calls on the slow path: {slow}"));
 }
@@ -118,7 +118,7 @@ pub fn exhaust(report: &mut Report) {
         let registers = recurse.registers();
         // SAFETY: the probe may change all free windows.
         let found = unsafe { probes::left_0xfe(registers.o0, registers.o1, registers.o5) };
-        check.same(depth, found, Left::NOTHING);
+        check.same(depth, found, Residue::NONE);
     }
     drop(check);
     report.line(format_args!("the hypervisor nests 20 calls now"));

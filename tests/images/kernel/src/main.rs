@@ -16,7 +16,7 @@ use guest_abi::guest::{Core, StrandDriver, Sun4v};
 use guest_abi::kernel::{CPU_START, MACH_DESC, MACH_EXIT};
 use guest_abi::layout::{DramPic, SparcPcr, SparcPic};
 use guest_abi::register::DramPmu;
-use guest_abi::sampling::{Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::sampling::{InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
 use guest_abi::{
     ApiGroup, Counter, HvError, Hypercall, Mcu, Node, PerfCounters, Pmu, StrandId, Trap, Version,
 };
@@ -56,7 +56,7 @@ unsafe extern "C" {
 }
 
 /// The maximum number of strands that the guest uses. Each of them needs a record and a stack.
-const MOST: usize = 8;
+const MAX_STRANDS: usize = 8;
 const STACK: usize = 0x8000;
 
 /// The number of atomic instructions in a round: the four loops execute 16, 32, 64 and 128 of them. The overflow trap handler has no atomic
@@ -87,15 +87,15 @@ struct Strand {
 unsafe impl Sync for Strand {}
 
 #[repr(align(64))]
-struct Stacks(UnsafeCell<[[u8; STACK]; MOST]>);
+struct Stacks(UnsafeCell<[[u8; STACK]; MAX_STRANDS]>);
 
 // SAFETY: each strand uses a different stack.
 unsafe impl Sync for Stacks {}
 
-static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK]; MOST]));
+static STACKS: Stacks = Stacks(UnsafeCell::new([[0; STACK]; MAX_STRANDS]));
 
 #[unsafe(export_name = "strand_records")]
-static STRANDS: [Strand; MOST] = {
+static STRANDS: [Strand; MAX_STRANDS] = {
     let mut cpu = 0;
     let mut strands = [const {
         Strand {
@@ -107,8 +107,8 @@ static STRANDS: [Strand; MOST] = {
             random: AtomicBool::new(false),
             done: AtomicU64::new(0),
         }
-    }; MOST];
-    while cpu < MOST {
+    }; MAX_STRANDS];
+    while cpu < MAX_STRANDS {
         strands[cpu].cpu = cpu;
         // SAFETY: this is the address after the last byte of the stack.
         strands[cpu].stack = unsafe { STACKS.0.get().cast::<u8>().add((cpu + 1) * STACK) };
@@ -140,7 +140,7 @@ fn first() -> ! {
     for strand in STRANDS.iter().take(cpus).skip(1) {
         start(strand);
     }
-    for strand in &STRANDS[..cpus.min(MOST)] {
+    for strand in &STRANDS[..cpus.min(MAX_STRANDS)] {
         if strand.cpu == 0 {
             measure(strand);
         }
@@ -283,7 +283,7 @@ fn counted(strand: &Strand, times: u64) -> [u64; 2] {
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     // SAFETY: clears bit 15 of %softint, which has caused this trap.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
-    let at = Interrupted {
+    let at = InterruptPoint {
         address,
         // The guest uses its CPU number in place of the strand number.
         strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use simulator::recording::{BLOCK, Chunk, Recording, RecordingError};
 
-use super::{MOST, is_one_line};
+use super::{MAX_REFERENCES, is_one_line};
 
 /// Reads a file as it is, and then with corrected checksums, so that the reader also parses the content of malformed frames.
 pub(super) fn check(bytes: &[u8]) {
@@ -15,7 +15,7 @@ pub(super) fn check(bytes: &[u8]) {
     }
 }
 
-/// Reads all threads. Returns each thread's number of references, which is at most [`MOST`] plus one chunk.
+/// Reads all threads. Returns each thread's number of references, which is at most [`MAX_REFERENCES`] plus one chunk.
 fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let mut chunk = Chunk::default();
@@ -23,7 +23,7 @@ fn read(bytes: &[u8]) -> Result<Vec<usize>, RecordingError> {
     threads
         .map(|thread| {
             let mut count = 0;
-            while count < MOST && recording.next_chunk(thread, &mut chunk)? {
+            while count < MAX_REFERENCES && recording.next_chunk(thread, &mut chunk)? {
                 assert!(chunk.len() <= BLOCK);
                 assert!(chunk.order.iter().all(|(at, _)| *at <= chunk.len()));
                 count += chunk.len() + 1;

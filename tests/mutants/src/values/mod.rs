@@ -22,7 +22,7 @@ use crate::mutant::{Mutant, VALUES};
 use crate::report::Tested;
 use crate::{alone, built, explained, report};
 use packages::Package;
-use together::Together;
+use together::CommonProgram;
 
 /// Change values in one place at a time, as cargo-mutants does
 ///
@@ -68,7 +68,7 @@ pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()>
     interrupt::catch()?;
     let json = options.output()?;
     let _lock = checkout::lock()?;
-    let mut together = Together::new(package, drawn)?;
+    let mut together = CommonProgram::new(package, drawn)?;
     let mut tested = test(package, &mut together)?;
     let alone = together.numbers(false).into_iter();
     let alone = alone.map(|number| together.mutants[number].clone()).collect();
@@ -82,7 +82,7 @@ fn draw(mut mutants: Vec<Mutant>, number: usize, random: &mut Random) -> Vec<Mut
 }
 
 /// Tests the mutants that can be in one program.
-fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested>> {
+fn test(package: &Package, together: &mut CommonProgram) -> anyhow::Result<Vec<Tested>> {
     if together.numbers(true).is_empty() {
         return Ok(Vec::new());
     }
@@ -95,7 +95,7 @@ fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested
         let begin = Instant::now();
         let verdict = programs::judge(&checkout, &tests, number)?;
         let mutant = together.mutants[number].clone();
-        tested.push(Tested { mutant, verdict }.said(at + 1, numbers.len(), begin));
+        tested.push(Tested { mutant, verdict }.print_progress(at + 1, numbers.len(), begin));
     }
     Ok(tested)
 }
@@ -104,7 +104,7 @@ fn test(package: &Package, together: &mut Together) -> anyhow::Result<Vec<Tested
 fn build(
     checkout: &Checkout,
     package: &Package,
-    together: &mut Together,
+    together: &mut CommonProgram,
 ) -> anyhow::Result<Vec<built::Program>> {
     let check = package.crates.iter().map(|name| format!(" --package={name}"));
     let check = format!("--lib{}", check.collect::<String>());
@@ -116,11 +116,12 @@ fn build(
             let arguments = format!("--profile=mutants --message-format=json {arguments}");
             let number = together.numbers(true).len();
             say(format_args!("cargo {command} with {number} mutants in one program"));
-            let passes = checkout.ends(&mut checkout.cargo_to(command, &arguments), BUILD)?;
+            let passes =
+                checkout.run_with_limit(&mut checkout.cargo_to(command, &arguments), BUILD)?;
             if passes == Some(true) {
                 break;
             }
-            together.take_out(&built::errors(&checkout.messages()?))?;
+            together.remove_failing(&built::errors(&checkout.messages()?))?;
         }
     }
     Ok(built::programs(&checkout.messages()?))

@@ -1,6 +1,6 @@
 //! The packages whose values change, and the tests that must notice.
 
-use crate::steps::is_of_images;
+use crate::steps::is_image_only;
 
 /// Crates whose mutants are drawn together.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub(crate) struct Package {
 impl Package {
     /// Returns whether a file's mutants need programs of their own, because they are tested in the
     /// image.
-    pub(crate) fn is_alone(&self, file: &str) -> bool {
-        self.crates.is_empty() || is_of_images(file)
+    pub(crate) fn needs_own_program(&self, file: &str) -> bool {
+        self.crates.is_empty() || is_image_only(file)
     }
 }
 
@@ -41,13 +41,13 @@ const fn suite(
     Suite { package, folder, target, arguments }
 }
 
-const WHOLE: Suite = suite("tests", "tests", None, SLOW);
+const WHOLE_SYSTEM: Suite = suite("tests", "tests", None, SKIP_SLOW);
 
 /// Tests that need other programs, which `cargo test` leaves out.
 pub(crate) const IGNORED: &str = "--ignored";
 
 /// Arguments that skip the whole-system tests that repeat something hundreds of times.
-const SLOW: &str = "--skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
+const SKIP_SLOW: &str = "--skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
      --skip=two_strands_negotiate --skip=another_unit_is_mended --skip=nobody_reads_what_another_guest_has_written \
      --skip=a_change_that_is_pending_all_the_time_is_seen_to_be";
 
@@ -60,7 +60,7 @@ static PACKAGES: [Package; 3] = [
         suites: &[
             suite("sun4v-platform", "platform", None, ""),
             suite("simulator-tests", "simulator/tests", Some("md"), ""),
-            WHOLE,
+            WHOLE_SYSTEM,
             suite("sun4v-simulator", "simulator", None, ""),
             suite("simulator-tests", "simulator/tests", None, ""),
             suite("vfalls", "vfalls", Some("commands"), ""),
@@ -75,7 +75,7 @@ static PACKAGES: [Package; 3] = [
             suite("sun4v-conform", "simulator/conform", None, ""),
             suite("sun4v-simulator", "simulator", None, ""),
             suite("simulator-tests", "simulator/tests", None, ""),
-            WHOLE,
+            WHOLE_SYSTEM,
             suite("vfalls", "vfalls", None, ""),
             suite("tests", "tests", Some("interpreter"), IGNORED),
             suite("vfalls", "vfalls", Some("commands"), IGNORED),

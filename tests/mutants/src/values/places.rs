@@ -22,7 +22,7 @@ pub(crate) enum Choice {
 
 /// The syntactic role of a range that cargo-mutants replaces.
 #[derive(Clone)]
-enum Place {
+enum Role {
     Body,
     Arm(usize),
     /// The range is in this whole expression.
@@ -30,10 +30,10 @@ enum Place {
 }
 
 /// The places in one file.
-pub(crate) struct Places(HashMap<Range<usize>, Place>);
+pub(crate) struct Roles(HashMap<Range<usize>, Role>);
 
-impl Places {
-    pub(crate) fn of(text: &str) -> syn::Result<Self> {
+impl Roles {
+    pub(crate) fn parse(text: &str) -> syn::Result<Self> {
         let mut finder = Finder(HashMap::new());
         finder.visit_file(&syn::parse_file(text)?);
         Ok(Self(finder.0))
@@ -44,9 +44,9 @@ impl Places {
     pub(crate) fn choice(&self, edit: &Edit) -> Option<Choice> {
         let Edit { range, with, .. } = edit;
         Some(match self.0.get(range)? {
-            Place::Body => Choice::Return { at: range.start, value: with.clone() },
-            Place::Arm(at) => Choice::Guard { at: *at },
-            Place::In(whole) if with.is_empty() && whole.end <= range.end => {
+            Role::Body => Choice::Return { at: range.start, value: with.clone() },
+            Role::Arm(at) => Choice::Guard { at: *at },
+            Role::In(whole) if with.is_empty() && whole.end <= range.end => {
                 // To remove an arm that has a guard, the guard becomes `false`.
                 Choice::Expression {
                     whole: whole.clone(),
@@ -54,25 +54,25 @@ impl Places {
                     with: "false".to_owned(),
                 }
             }
-            Place::In(whole) => {
+            Role::In(whole) => {
                 Choice::Expression { whole: whole.clone(), part: range.clone(), with: with.clone() }
             }
         })
     }
 }
 
-struct Finder(HashMap<Range<usize>, Place>);
+struct Finder(HashMap<Range<usize>, Role>);
 
 impl Finder {
     fn body(&mut self, block: &syn::Block) {
         if let (Some(first), Some(last)) = (block.stmts.first(), block.stmts.last()) {
             let range = first.span().byte_range().start..last.span().byte_range().end;
-            self.0.insert(range, Place::Body);
+            self.0.insert(range, Role::Body);
         }
     }
 
     fn inside(&mut self, part: &impl Spanned, whole: &impl Spanned) {
-        self.0.insert(part.span().byte_range(), Place::In(whole.span().byte_range()));
+        self.0.insert(part.span().byte_range(), Role::In(whole.span().byte_range()));
     }
 }
 
@@ -138,7 +138,7 @@ impl<'a> Visit<'a> for Finder {
                 self.inside(guard, guard);
             }
             None => {
-                let place = Place::Arm(arm.pat.span().byte_range().end);
+                let place = Role::Arm(arm.pat.span().byte_range().end);
                 self.0.insert(arm.span().byte_range(), place);
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Visit<'a> for Finder {
         for pair in literal.fields.pairs() {
             let field = pair.value().span().byte_range();
             let end = pair.punct().map_or(field.end, |comma| comma.span().byte_range().end);
-            self.0.insert(field.start..end, Place::In(literal.span().byte_range()));
+            self.0.insert(field.start..end, Role::In(literal.span().byte_range()));
         }
         visit::visit_expr_struct(self, literal);
     }

@@ -10,12 +10,12 @@ use vfalls::say::say;
 
 use super::packages::{IGNORED, Package, Suite};
 use crate::built::Program;
-use crate::checkout::{Checkout, Ended};
+use crate::checkout::{Checkout, TestOutcome};
 use crate::report::Verdict;
 
 /// A test may take this many times as long with a mutant as without.
-const TIMES: u32 = 5;
-const LEAST: Duration = Duration::from_secs(10);
+const LIMIT_FACTOR: u32 = 5;
+const MIN_LIMIT: Duration = Duration::from_secs(10);
 
 /// The maximum memory of a test program, in KiB.
 const MEMORY: u32 = 12 << 20;
@@ -66,10 +66,10 @@ impl Tests {
         let _ = fs::remove_file(&notes);
         let (ended, time) =
             checkout.judge(tests.command().env("MUTANTS_REACHED", &notes), limit)?;
-        ensure!(ended == Ended::Passed, "without a mutant: {}: {ended:?}", tests.name);
+        ensure!(ended == TestOutcome::Passed, "without a mutant: {}: {ended:?}", tests.name);
         let notes = fs::read_to_string(&notes).unwrap_or_default();
         tests.reached = notes.lines().filter_map(|line| line.parse().ok()).collect();
-        tests.limit = (time * TIMES).max(LEAST);
+        tests.limit = (time * LIMIT_FACTOR).max(MIN_LIMIT);
         say(format_args!(
             "without a mutant: {}: {} s, reaches {} mutants",
             tests.name,
@@ -96,10 +96,12 @@ pub(crate) fn judge(checkout: &Checkout, all: &[Tests], mutant: usize) -> anyhow
         verdict = Verdict::Missed;
         let mut command = tests.command();
         match checkout.judge(command.env("MUTANT", mutant.to_string()), tests.limit)?.0 {
-            Ended::Failed(test) => return Ok(Verdict::Caught(format!("{}: {test}", tests.name))),
-            Ended::Late => return Ok(Verdict::Late(tests.name.clone())),
-            Ended::NotBuilt => return Ok(Verdict::NoProgram),
-            Ended::Passed => {}
+            TestOutcome::Failed(test) => {
+                return Ok(Verdict::Caught(format!("{}: {test}", tests.name)));
+            }
+            TestOutcome::TimedOut => return Ok(Verdict::Late(tests.name.clone())),
+            TestOutcome::NotBuilt => return Ok(Verdict::NoProgram),
+            TestOutcome::Passed => {}
         }
     }
     Ok(verdict)

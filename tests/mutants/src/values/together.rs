@@ -7,13 +7,13 @@ use anyhow::{Context, bail};
 use xtask::cargo::root;
 
 use super::packages::Package;
-use super::places::{Choice, Places};
+use super::places::{Choice, Roles};
 use super::rewritten::Rewritten;
 use crate::built::Error;
 use crate::mutant::Mutant;
 
 /// A package's drawn mutants. A mutant's number is its index in `mutants`.
-pub(crate) struct Together {
+pub(crate) struct CommonProgram {
     package: &'static Package,
     pub(crate) mutants: Vec<Mutant>,
     /// For each mutant, how the common program contains it, or `None` if the mutant must have a program of its own.
@@ -21,17 +21,17 @@ pub(crate) struct Together {
     rewritten: BTreeMap<String, Rewritten>,
 }
 
-impl Together {
+impl CommonProgram {
     pub(crate) fn new(package: &'static Package, mutants: Vec<Mutant>) -> anyhow::Result<Self> {
         let mut files = HashMap::new();
         let mut choices = Vec::new();
         for Mutant { file, edit, .. } in &mutants {
             if !files.contains_key(file) {
-                let places = Places::of(&read(file)?).with_context(|| file.clone())?;
+                let places = Roles::parse(&read(file)?).with_context(|| file.clone())?;
                 files.insert(file, places);
             }
             let choice = files[file].choice(edit);
-            choices.push(choice.filter(|_| !package.is_alone(file)));
+            choices.push(choice.filter(|_| !package.needs_own_program(file)));
         }
         Ok(Self { package, mutants, choices, rewritten: BTreeMap::new() })
     }
@@ -67,7 +67,7 @@ impl Together {
     }
 
     /// Removes the mutants that errors are about.
-    pub(crate) fn take_out(&mut self, errors: &[Error]) -> anyhow::Result<()> {
+    pub(crate) fn remove_failing(&mut self, errors: &[Error]) -> anyhow::Result<()> {
         let places = errors.iter().flat_map(|error| &error.places);
         let about = places.filter_map(|(file, place)| Some(self.rewritten.get(file)?.at(place)));
         let about: Vec<usize> = about.flatten().collect();

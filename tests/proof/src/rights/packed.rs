@@ -3,8 +3,8 @@
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
 use perfctr_service::{Grant, StrandRight};
 
-use super::world::{Call, Doing, Strand, Tenure, World};
-use super::{Alike, guest};
+use super::world::{Activity, Call, Strand, Tenure, World};
+use super::{Symmetry, guest};
 
 /// Fields that are packed into one word. The last field is in the lowest bits.
 struct Bits(u64);
@@ -57,11 +57,11 @@ impl Strand {
     #[inline]
     pub(crate) fn bits(&self) -> u64 {
         let doing = match self.doing {
-            Doing::Guest => 0,
-            Doing::Dead => 1,
-            Doing::Call(Call::OfUnit(tenure)) => 2 + number_of(Some(tenure)),
-            Doing::Call(Call::Pcr(pcr, ht)) => 8 + 4 * number_of(Some(pcr)) + number_of(ht),
-            Doing::CrossCall(taken) => 32 + u64::from(taken.into_bits()),
+            Activity::Guest => 0,
+            Activity::Dead => 1,
+            Activity::Call(Call::Unit(tenure)) => 2 + number_of(Some(tenure)),
+            Activity::Call(Call::Pcr(pcr, ht)) => 8 + 4 * number_of(Some(pcr)) + number_of(ht),
+            Activity::CrossCall(taken) => 32 + u64::from(taken.into_bits()),
         };
         let mut bits = Bits(0);
         bits.push(doing, 6);
@@ -77,11 +77,11 @@ impl Strand {
         let asked = Asked::from_bits(bits.pop(4) as u32);
         let ended = |number| [Tenure::Current, Tenure::Ended][number as usize - 1];
         let doing = match bits.pop(6) {
-            0 => Doing::Guest,
-            1 => Doing::Dead,
-            call @ 3..8 => Doing::Call(Call::OfUnit(ended(call - 2))),
-            call @ 8..32 => Doing::Call(Call::Pcr(ended((call - 8) / 4), tenure(call % 4))),
-            taken => Doing::CrossCall(Asked::from_bits(taken as u32 - 32)),
+            0 => Activity::Guest,
+            1 => Activity::Dead,
+            call @ 3..8 => Activity::Call(Call::Unit(ended(call - 2))),
+            call @ 8..32 => Activity::Call(Call::Pcr(ended((call - 8) / 4), tenure(call % 4))),
+            taken => Activity::CrossCall(Asked::from_bits(taken as u32 - 32)),
         };
         Self { asked, doing, pcr, ht }
     }
@@ -122,13 +122,13 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 
     /// Returns the machine's bits, which are the same for all machines that are alike.
-    pub(crate) fn pack(&self, alike: Alike) -> [u64; 2] {
+    pub(crate) fn pack(&self, alike: Symmetry) -> [u64; 2] {
         let mut number = 0;
         let mut guests = [(); G].map(|()| {
             number += 1;
-            self.guest_bits(number - 1, alike != Alike::Nothing)
+            self.guest_bits(number - 1, alike != Symmetry::None)
         });
-        if alike == Alike::Guests {
+        if alike == Symmetry::Guests {
             guests.sort_unstable();
         }
         let unit = 2 * u128::from(self.unit.unclean) + u128::from(self.unit.out);

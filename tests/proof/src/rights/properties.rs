@@ -6,8 +6,8 @@ use perfctr_service::StrandRight;
 use perfctr_service::decisions::protocol::Global;
 
 use super::shipped::Shipped;
-use super::world::{Call, Doing, Tenure, World, held_by};
-use super::{Act, Rights, Scrubbing, Steps, Work, guest};
+use super::world::{Activity, Call, Tenure, World, held_by};
+use super::{Change, GuestAction, Rights, Schedule, ScrubResult, guest};
 
 impl<const G: usize, const S: usize> World<G, S> {
     fn is_pending(&self) -> bool {
@@ -28,15 +28,15 @@ impl<const G: usize, const S: usize> World<G, S> {
                 || self.unit.out && self.unit.unclean
         });
         let strands = self.strands.iter().flatten();
-        let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
+        let mut living = strands.filter(|strand| strand.doing != Activity::Dead);
         unit && self.global == global
             && self.resetting.is_none()
             && !self.reset.contains(&true)
             && self.guests.iter().all(|guest| guest.held == guest.granted)
             && living.all(|strand| {
                 let call = match strand.doing {
-                    Doing::Call(Call::OfUnit(tenure)) => left(Some(tenure)),
-                    Doing::Call(Call::Pcr(pcr, ht)) => left(Some(pcr)) || left(ht),
+                    Activity::Call(Call::Unit(tenure)) => left(Some(tenure)),
+                    Activity::Call(Call::Pcr(pcr, ht)) => left(Some(pcr)) || left(ht),
                     _ => false,
                 };
                 !call && !left(strand.pcr) && !left(strand.ht)
@@ -68,7 +68,7 @@ impl<const G: usize, const S: usize> Rights<G, S> {
             let written = world.unit.written;
             (world.unit.out || written.is_none_or(|(writer, tenure)| own(writer, tenure)))
                 && calls.all(|(guest, doing)| match doing {
-                    Doing::Call(Call::OfUnit(tenure)) => own(guest, tenure),
+                    Activity::Call(Call::Unit(tenure)) => own(guest, tenure),
                     _ => true,
                 })
         })
@@ -80,10 +80,10 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         held_by(&world.guests, |held| held.strand != StrandRight::None).all(|holder| {
             let ht = world.guests[holder].held.strand == StrandRight::HtStrand;
             let strands = world.strands[holder].iter();
-            let mut living = strands.filter(|strand| strand.doing != Doing::Dead);
+            let mut living = strands.filter(|strand| strand.doing != Activity::Dead);
             living.all(|strand| {
                 let call = match strand.doing {
-                    Doing::Call(Call::Pcr(pcr, set)) => left(Some(pcr)) || ht && left(set),
+                    Activity::Call(Call::Pcr(pcr, set)) => left(Some(pcr)) || ht && left(set),
                     _ => false,
                 };
                 !(call || left(strand.pcr) || ht && left(strand.ht))
@@ -103,17 +103,17 @@ impl<const G: usize, const S: usize> Rights<G, S> {
             for number in 0..G * S {
                 let (guest, strand) = (number / S, number % S);
                 for act in [
-                    Act::Acknowledges(guest, strand),
-                    Act::EndsCall(guest, strand),
-                    Act::TakesCrossCall(guest, strand),
-                    Act::Acknowledges(guest, strand),
+                    GuestAction::Acknowledges(guest, strand),
+                    GuestAction::EndsCall(guest, strand),
+                    GuestAction::TakesCrossCall(guest, strand),
+                    GuestAction::Acknowledges(guest, strand),
                 ] {
-                    if shipped.doing(guest, strand) != Doing::Dead {
+                    if shipped.doing(guest, strand) != Activity::Dead {
                         shipped.act(act);
                     }
                 }
             }
-            shipped.works(self, Work::Turns(Scrubbing::Succeeds), Steps::ALL);
+            shipped.make_change(self, Change::Continues(ScrubResult::Succeeds), Schedule::ALL);
         }
         !shipped.is_pending() && shipped.world().is_complete()
     }

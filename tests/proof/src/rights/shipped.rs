@@ -17,8 +17,8 @@ use perfctr_service::decisions::protocol::{Asked, Global, Holding, Ledger, Scrub
 use perfctr_service::{Grant, GuestConfig, StrandSet};
 use platform::{Machine as Hardware, Model};
 
-use super::world::{Doing, World};
-use super::{Act, Crossing, Rights, Scrubbing, Steps, Work, guest};
+use super::world::{Activity, World};
+use super::{Change, GuestAction, Interruption, Rights, Schedule, ScrubResult, guest};
 
 pub(crate) fn strand<const S: usize>(guest: usize, number: usize) -> StrandId {
     StrandId::new(guest * S + number).expect("a machine has it")
@@ -31,7 +31,7 @@ thread_local! {
     /// The machines, by the number of guests and the number of strands per guest.
     static MACHINES: RefCell<HashMap<(usize, usize), &'static Machine>> = RefCell::default();
     /// For each machine, the addresses of the words that `Shipped::world` reads.
-    static SHOWN: RefCell<Addresses> = RefCell::default();
+    static WORLD_ADDRESSES: RefCell<Addresses> = RefCell::default();
 }
 
 fn machine<const G: usize, const S: usize>() -> &'static Machine {
@@ -98,29 +98,37 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
     }
 
     /// Returns what a strand is doing.
-    pub(crate) fn doing(&self, guest: usize, number: usize) -> Doing {
+    pub(crate) fn doing(&self, guest: usize, number: usize) -> Activity {
         self.world.get().strands[guest][number].doing
     }
 
     /// Returns the addresses of the words that [`world`](Self::world) reads.
-    fn shown(self: &Rc<Self>) -> Rc<[usize]> {
-        if let Some(shown) = SHOWN.with_borrow(|shown| shown.get(&(G, S)).cloned()) {
-            return shown;
+    fn world_addresses(self: &Rc<Self>) -> Rc<[usize]> {
+        if let Some(world_addresses) =
+            WORLD_ADDRESSES.with_borrow(|world_addresses| world_addresses.get(&(G, S)).cloned())
+        {
+            return world_addresses;
         }
         let addresses = Rc::new(RefCell::new(vec![]));
         let before = {
             let addresses = Rc::clone(&addresses);
             move |address, _| addresses.borrow_mut().push(address)
         };
-        steps::observed(before, || self.world());
-        let shown: Rc<[usize]> = addresses.take().into();
-        SHOWN.with_borrow_mut(|all| all.insert((G, S), Rc::clone(&shown)));
-        shown
+        steps::with_observer(before, || self.world());
+        let world_addresses: Rc<[usize]> = addresses.take().into();
+        WORLD_ADDRESSES.with_borrow_mut(|all| all.insert((G, S), Rc::clone(&world_addresses)));
+        world_addresses
     }
 
     /// Takes the lock owner's steps.
-    pub(crate) fn works(self: &Rc<Self>, model: &Rights<G, S>, work: Work, how: Steps) {
-        Owner { shipped: Rc::clone(self), how, scrub: model.strands_scrub }.works(model, work);
+    pub(crate) fn make_change(
+        self: &Rc<Self>,
+        model: &Rights<G, S>,
+        work: Change,
+        schedule: Schedule,
+    ) {
+        Owner { shipped: Rc::clone(self), schedule, scrub: model.strands_scrub }
+            .make_change(model, work);
     }
 
     /// Changes fields that the service does not know.
@@ -143,31 +151,33 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
         self.machine.put_back();
     }
 
-    pub(crate) fn act(&self, act: Act) {
+    pub(crate) fn act(&self, act: GuestAction) {
         let machine = self.machine;
         match act {
-            Act::TakesCrossCall(guest, number) | Act::ComesBack(guest, number) => {
+            GuestAction::TakesCrossCall(guest, number) | GuestAction::ComesBack(guest, number) => {
                 let taken = machine.take(strand::<S>(guest, number));
-                self.note(|world| world.strands[guest][number].takes(taken));
+                self.note(|world| world.strands[guest][number].take_cross_call(taken));
             }
-            Act::Acknowledges(guest, number) => {
-                let taken = self.world.get().strands[guest][number].taken();
+            GuestAction::Acknowledges(guest, number) => {
+                let taken = self.world.get().strands[guest][number].taken_cross_call();
                 if let Some(taken) = taken {
                     machine.acknowledge(strand::<S>(guest, number), taken);
-                    self.note(|world| world.act_alone(act));
+                    self.note(|world| world.apply_outside_service(act));
                 }
             }
-            Act::IsDeclaredDead(guest, number) => {
+            GuestAction::IsDeclaredDead(guest, number) => {
                 machine.died(strand::<S>(guest, number));
-                self.note(|world| world.act_alone(act));
+                self.note(|world| world.apply_outside_service(act));
             }
-            Act::Resets(number) => {
+            GuestAction::Resets(number) => {
                 machine.reset(guest(number));
                 self.note(|world| world.start(number));
             }
-            Act::UnitFaults => machine.take_out(),
-            Act::Calls(..) | Act::EndsCall(..) | Act::AcknowledgesInVain(..) => {
-                self.note(|world| world.act_alone(act));
+            GuestAction::UnitFaults => machine.take_out(),
+            GuestAction::Calls(..)
+            | GuestAction::EndsCall(..)
+            | GuestAction::AcknowledgesInVain(..) => {
+                self.note(|world| world.apply_outside_service(act));
             }
         }
     }
@@ -188,7 +198,7 @@ pub(crate) struct Operation {
 /// Records the owner's operations, and the world after each operation that may have changed it.
 struct Recorder<const G: usize, const S: usize> {
     shipped: Rc<Shipped<G, S>>,
-    shown: Rc<[usize]>,
+    world_addresses: Rc<[usize]>,
     operations: RefCell<Vec<Operation>>,
     trail: RefCell<Trail<G, S>>,
     changed: Cell<bool>,
@@ -196,47 +206,51 @@ struct Recorder<const G: usize, const S: usize> {
 
 impl<const G: usize, const S: usize> Recorder<G, S> {
     /// Adds the world to the trail if the last operation may have changed the world.
-    fn look(&self) {
+    fn record_world(&self) {
         if self.changed.replace(false) {
             self.trail.borrow_mut().push(self.shipped.world());
         }
     }
 
     fn before(&self, address: usize, changes: bool) {
-        self.look();
+        self.record_world();
         let made = self.trail.borrow().len();
         self.operations.borrow_mut().push(Operation { address, changes, made });
-        self.changed.set(changes && self.shown.contains(&address));
+        self.changed.set(changes && self.world_addresses.contains(&address));
     }
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
     /// Takes the lock owner's steps.
-    pub(crate) fn works(&mut self, model: &Rights<G, S>, work: Work, how: Steps) {
+    pub(crate) fn make_change(&mut self, model: &Rights<G, S>, work: Change, schedule: Schedule) {
         let shipped = Rc::new(Shipped::new(self));
-        match how.crossing {
-            Crossing::Meets(operation, act) => {
+        match schedule.interruption {
+            Interruption::Acts(operation, act) => {
                 let meets = {
                     let shipped = Rc::clone(&shipped);
                     move || shipped.act(act)
                 };
-                steps::before(operation, meets, || shipped.works(model, work, how));
+                steps::interleave_at(operation, meets, || {
+                    shipped.make_change(model, work, schedule)
+                });
             }
-            Crossing::Nothing | Crossing::Dies(_) => shipped.works(model, work, how),
+            Interruption::None | Interruption::Dies(_) => {
+                shipped.make_change(model, work, schedule)
+            }
         }
         *self = shipped.world();
     }
 
     /// Takes the lock owner's steps. Returns its operations, and the world after each operation that may have changed it.
-    pub(crate) fn worlds(
+    pub(crate) fn trace_change(
         &self,
         model: &Rights<G, S>,
-        work: Work,
-        how: Steps,
+        work: Change,
+        schedule: Schedule,
     ) -> (Vec<Operation>, Trail<G, S>) {
         let shipped = Rc::new(Shipped::new(self));
         let recorder = Rc::new(Recorder {
-            shown: shipped.shown(),
+            world_addresses: shipped.world_addresses(),
             shipped: Rc::clone(&shipped),
             operations: RefCell::default(),
             trail: RefCell::default(),
@@ -246,20 +260,20 @@ impl<const G: usize, const S: usize> World<G, S> {
             let recorder = Rc::clone(&recorder);
             move |address, changes| recorder.before(address, changes)
         };
-        steps::observed(before, || shipped.works(model, work, how));
-        recorder.look();
+        steps::with_observer(before, || shipped.make_change(model, work, schedule));
+        recorder.record_world();
         (recorder.operations.take(), recorder.trail.take())
     }
 
     /// For each word that an action uses, returns the word's address, and whether the action may change the word.
-    pub(crate) fn words(&self, act: Act) -> Vec<(usize, bool)> {
+    pub(crate) fn accessed_words(&self, act: GuestAction) -> Vec<(usize, bool)> {
         let shipped = Shipped::new(self);
         let words = Rc::new(RefCell::new(vec![]));
         let before = {
             let words = Rc::clone(&words);
             move |address, changes| words.borrow_mut().push((address, changes))
         };
-        steps::observed(before, || shipped.act(act));
+        steps::with_observer(before, || shipped.act(act));
         words.take()
     }
 }
@@ -267,21 +281,21 @@ impl<const G: usize, const S: usize> World<G, S> {
 /// The lock owner. It takes the service's steps, and notes their effects on registers.
 struct Owner<const G: usize, const S: usize> {
     shipped: Rc<Shipped<G, S>>,
-    how: Steps,
+    schedule: Schedule,
     scrub: bool,
 }
 
 impl<const G: usize, const S: usize> Owner<G, S> {
-    fn works(&self, model: &Rights<G, S>, work: Work) {
+    fn make_change(&self, model: &Rights<G, S>, work: Change) {
         let mut asked = StrandSet::EMPTY;
         let machine = self.shipped.machine;
-        let mut steps = Noted { owner: self, ledger: machine.ledger(&mut asked) };
+        let mut steps = ReorderedLedger { owner: self, ledger: machine.ledger(&mut asked) };
         match work {
-            Work::Configures(number) => {
+            Change::Configures(number) => {
                 let grants = &model.configurations[number];
                 steps.configure(|guest| grants[guest.index()], |_, _| ());
             }
-            Work::Turns(scrubbing) => {
+            Change::Continues(scrubbing) => {
                 steps.round(|steps, loser| steps.scrub(loser, scrubbing), |_, _| ());
             }
         }
@@ -289,31 +303,31 @@ impl<const G: usize, const S: usize> Owner<G, S> {
 }
 
 /// The service's [`Ledger`], with the order of guests and strands that the model chooses.
-struct Noted<'a, L, const G: usize, const S: usize> {
+struct ReorderedLedger<'a, L, const G: usize, const S: usize> {
     owner: &'a Owner<G, S>,
     ledger: L,
 }
 
-impl<L: Ledger, const G: usize, const S: usize> Noted<'_, L, G, S> {
+impl<L: Ledger, const G: usize, const S: usize> ReorderedLedger<'_, L, G, S> {
     /// Scrubs the unit for its next holder. Guest `loser` had the unit before. Returns `true` if the unit is now scrubbed or out of
     /// service.
-    fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
+    fn scrub(&mut self, loser: GuestId, scrubbing: ScrubResult) -> bool {
         let machine = self.owner.shipped.machine;
         if !machine.is_unclean() || machine.is_out() {
             return true;
         }
         match scrubbing {
-            Scrubbing::Succeeds => {
+            ScrubResult::Succeeds => {
                 self.owner.shipped.note(|world| world.unit.written = None);
                 machine.set_unclean(false);
                 true
             }
-            Scrubbing::Busy => false,
-            Scrubbing::Faults => {
+            ScrubResult::Busy => false,
+            ScrubResult::Faults => {
                 machine.take_out();
                 true
             }
-            Scrubbing::Elsewhere => {
+            ScrubResult::OnOtherNode => {
                 let mut strands = self.strands(loser);
                 match strands.find(|strand| !self.asked(*strand).is_excused()) {
                     Some(strand) => self.ask(strand, Scrub::Nothing),
@@ -325,9 +339,9 @@ impl<L: Ledger, const G: usize, const S: usize> Noted<'_, L, G, S> {
     }
 }
 
-impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for Noted<'a, L, G, S> {
+impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for ReorderedLedger<'a, L, G, S> {
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<'a, L, G, S> {
-        self.owner.how.guests.into_iter().take(G).map(guest)
+        self.owner.schedule.guests.into_iter().take(G).map(guest)
     }
 
     fn holding(&self, guest: GuestId) -> Holding {
@@ -335,7 +349,7 @@ impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for Noted<'a, L, G, S
     }
 
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<'a, L, G, S> {
-        let reversed = self.owner.how.reversed;
+        let reversed = self.owner.schedule.reversed;
         (0..S).map(move |number| {
             let number = if reversed { S - 1 - number } else { number };
             strand::<S>(guest.index(), number)

@@ -4,7 +4,7 @@ use hv_core::GuestId;
 use perfctr_service::decisions::protocol::{Asked, Global, Holding, Scrub};
 use perfctr_service::{Grant, StrandRight};
 
-use super::{Act, Register, guest};
+use super::{GuestAction, Register, guest};
 
 /// The state of a machine. The machine has one unit that `global` covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ pub struct World<const G: usize, const S: usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Strand {
     pub(crate) asked: Asked,
-    pub(crate) doing: Doing,
+    pub(crate) doing: Activity,
     /// The tenure in which the guest wrote to %pcr and %pic; `None` if both are 0.
     pub(crate) pcr: Option<Tenure>,
     /// The tenure in which the guest set HT; `None` if HT is 0.
@@ -30,7 +30,7 @@ pub(crate) struct Strand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Doing {
+pub(crate) enum Activity {
     Guest,
     /// The strand is in a call, and has found that its guest has the right to the register.
     Call(Call),
@@ -42,7 +42,7 @@ pub(crate) enum Doing {
 /// The register that a call writes, and whether the guest still has the right that it had when the call began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Call {
-    OfUnit(Tenure),
+    Unit(Tenure),
     /// The call writes %pcr, and perhaps its HT bit.
     Pcr(Tenure, Option<Tenure>),
 }
@@ -65,19 +65,19 @@ pub(crate) struct Unit {
 
 impl Strand {
     /// Takes a cross-call and scrubs.
-    pub(crate) fn takes(&mut self, taken: Asked) {
+    pub(crate) fn take_cross_call(&mut self, taken: Asked) {
         match taken.scrub() {
             Scrub::Pcr => (self.pcr, self.ht) = (None, None),
             Scrub::Ht => self.ht = None,
             Scrub::Nothing => {}
         }
-        self.doing = Doing::CrossCall(taken);
+        self.doing = Activity::CrossCall(taken);
     }
 
     /// Returns the cross-call that the strand has taken.
-    pub(crate) fn taken(&self) -> Option<Asked> {
+    pub(crate) fn taken_cross_call(&self) -> Option<Asked> {
         match self.doing {
-            Doing::CrossCall(taken) => Some(taken),
+            Activity::CrossCall(taken) => Some(taken),
             _ => None,
         }
     }
@@ -95,7 +95,8 @@ pub(crate) fn held_by<const G: usize>(
 impl<const G: usize, const S: usize> World<G, S> {
     /// Returns a machine whose guests hold these grants and have written nothing.
     pub(crate) fn new(grants: &[Grant; G]) -> Self {
-        let strand = Strand { asked: Asked::default(), doing: Doing::Guest, pcr: None, ht: None };
+        let strand =
+            Strand { asked: Asked::default(), doing: Activity::Guest, pcr: None, ht: None };
         let user = grants.iter().position(|grant| grant.global);
         Self {
             guests: grants.map(|granted| Holding { granted, held: granted, starting: false }),
@@ -113,29 +114,32 @@ impl<const G: usize, const S: usize> World<G, S> {
     }
 
     /// Changes what a strand is doing and what it has written. The service knows neither of these.
-    pub(crate) fn act_alone(&mut self, act: Act) {
+    pub(crate) fn apply_outside_service(&mut self, act: GuestAction) {
         match act {
-            Act::Calls(guest, strand, register) => {
+            GuestAction::Calls(guest, strand, register) => {
                 let call = match register {
-                    Register::OfUnit => Call::OfUnit(Tenure::Current),
+                    Register::Unit => Call::Unit(Tenure::Current),
                     Register::Pcr => Call::Pcr(Tenure::Current, None),
                     Register::PcrWithHt => Call::Pcr(Tenure::Current, Some(Tenure::Current)),
                 };
-                self.strands[guest][strand].doing = Doing::Call(call);
+                self.strands[guest][strand].doing = Activity::Call(call);
             }
-            Act::EndsCall(guest, strand) => {
+            GuestAction::EndsCall(guest, strand) => {
                 let strand = &mut self.strands[guest][strand];
                 match strand.doing {
-                    Doing::Call(Call::OfUnit(tenure)) => self.unit.written = Some((guest, tenure)),
-                    Doing::Call(Call::Pcr(pcr, ht)) => (strand.pcr, strand.ht) = (Some(pcr), ht),
+                    Activity::Call(Call::Unit(tenure)) => self.unit.written = Some((guest, tenure)),
+                    Activity::Call(Call::Pcr(pcr, ht)) => (strand.pcr, strand.ht) = (Some(pcr), ht),
                     _ => {}
                 }
-                strand.doing = Doing::Guest;
+                strand.doing = Activity::Guest;
             }
-            Act::Acknowledges(guest, strand) | Act::AcknowledgesInVain(guest, strand) => {
-                self.strands[guest][strand].doing = Doing::Guest;
+            GuestAction::Acknowledges(guest, strand)
+            | GuestAction::AcknowledgesInVain(guest, strand) => {
+                self.strands[guest][strand].doing = Activity::Guest;
             }
-            Act::IsDeclaredDead(guest, strand) => self.strands[guest][strand].doing = Doing::Dead,
+            GuestAction::IsDeclaredDead(guest, strand) => {
+                self.strands[guest][strand].doing = Activity::Dead
+            }
             _ => {}
         }
     }
@@ -159,8 +163,8 @@ impl<const G: usize, const S: usize> World<G, S> {
             own.pcr.iter_mut().for_each(|tenure| end(tenure, strand));
             own.ht.iter_mut().for_each(|tenure| end(tenure, ht));
             match &mut own.doing {
-                Doing::Call(Call::OfUnit(tenure)) => end(tenure, global),
-                Doing::Call(Call::Pcr(pcr, set)) => {
+                Activity::Call(Call::Unit(tenure)) => end(tenure, global),
+                Activity::Call(Call::Pcr(pcr, set)) => {
                     end(pcr, strand);
                     set.iter_mut().for_each(|tenure| end(tenure, ht));
                 }

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
 use simulator::interpreter::registers::WINDOWS;
 use simulator::interpreter::{
-    At, Counting, Environment, Exception, Instruction, Level, Strand, Trap, Word,
+    At, CounterRegister, Environment, Exception, Instruction, Level, Strand, Trap, Word,
 };
 
 use super::contract::{self, End, Expected};
 use super::image::Image;
 use super::state::{State, Symbolic};
-use super::strands::{alike, effects_alike};
+use super::strands::{compare_effects, compare_strands};
 use super::world::{Effect, World};
 
 /// The parts of a guest's state that no fast-path instruction reads: window, globals, trap level and %pstate.
@@ -48,7 +48,7 @@ impl Guest {
 /// The address of the guest's trap instruction.
 pub(crate) const PC: u64 = 0x8000_1000;
 /// The maximum length of a call, in instructions.
-const LONGEST: usize = 200;
+const MAX_INSTRUCTIONS: usize = 200;
 
 /// The hypervisor's %pstate (PRIV and PEF), and the set of globals that its assembly code uses.
 const PSTATE: i16 = 0x14;
@@ -62,9 +62,9 @@ pub(crate) const O1: Register = Register::new(9);
 pub(crate) const O5: Register = Register::new(13);
 
 /// An environment that supplies only one instruction.
-pub(crate) struct One(pub(crate) Instruction);
+pub(crate) struct SingleInstruction(pub(crate) Instruction);
 
-impl<W: Word> Environment<W> for One {
+impl<W: Word> Environment<W> for SingleInstruction {
     fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {
         Ok(self.0)
     }
@@ -77,17 +77,17 @@ impl<W: Word> Environment<W> for One {
         unreachable!()
     }
 
-    fn read(&mut self, _: Counting, _: Level) -> Result<W, Trap> {
+    fn read(&mut self, _: CounterRegister, _: Level) -> Result<W, Trap> {
         unreachable!()
     }
 
-    fn write(&mut self, _: Counting, _: W, _: Level) -> Result<(), Trap> {
+    fn write(&mut self, _: CounterRegister, _: W, _: Level) -> Result<(), Trap> {
         unreachable!()
     }
 }
 
 pub(crate) fn execute<W: Word>(strand: &mut Strand<W>, instruction: Instruction) {
-    strand.execute_next(&mut One(instruction)).unwrap();
+    strand.execute_next(&mut SingleInstruction(instruction)).unwrap();
 }
 
 /// Writes a number to a control register.
@@ -205,13 +205,13 @@ pub(crate) fn all_registers<W: Word>(strand: &Strand<W>) -> Vec<W> {
 #[derive(Debug)]
 pub(crate) struct Call<W: Word> {
     pub(crate) state: Rc<State<W>>,
-    begins: Begins,
+    begins: EntryPoint,
     before: Strand<W>,
 }
 
 /// Where the execution begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begins {
+pub(crate) enum EntryPoint {
     /// The execution begins at the guest's trap instruction.
     Trap,
     /// The execution begins in the fast path, after a device fault.
@@ -222,7 +222,7 @@ pub(crate) enum Begins {
 
 /// How the execution of a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ExecutionEnd {
     Returned,
     Slow,
     /// The fast path traps, does not end, or continues at an unexpected address.
@@ -231,8 +231,8 @@ pub(crate) enum Ended {
 
 /// The result of an executed call.
 #[derive(Debug)]
-pub(crate) struct Done<W: Word> {
-    pub(crate) ended: Ended,
+pub(crate) struct ExecutedCall<W: Word> {
+    pub(crate) ended: ExecutionEnd,
     strand: Strand<W>,
     pub(crate) effects: Vec<Effect<W>>,
     /// The addresses of the executed instructions, each with the number of conditions decided before the instruction.
@@ -244,7 +244,7 @@ impl<W: Symbolic> Call<W> {
         image: &Image,
         state: &Rc<State<W>>,
         of: Guest,
-        begins: Begins,
+        begins: EntryPoint,
         any: impl FnMut(&'static str, u64) -> W,
     ) -> Self {
         let before = filled(&guest(image, of), state, any);
@@ -260,10 +260,10 @@ impl<W: Symbolic> Call<W> {
     /// Returns the strand before its first instruction.
     fn first(&self, image: &Image) -> Strand<W> {
         let mut strand = self.trapped();
-        if self.begins != Begins::Trap {
+        if self.begins != EntryPoint::Trap {
             enter_hypervisor(&mut strand);
             let [fault, with_lock] = image.faulted;
-            strand.pc = if self.begins == Begins::Fault { fault } else { with_lock };
+            strand.pc = if self.begins == EntryPoint::Fault { fault } else { with_lock };
             strand.npc = strand.pc + 4;
             strand.registers.set(G6, self.state.block);
             strand.registers.set(G2, self.state.l2);
@@ -283,38 +283,38 @@ impl<W: Symbolic> Call<W> {
         strand.execute_next(&mut world).is_ok()
             && changed.execute_next(&mut other).is_ok()
             && strand == changed
-            && world.did(&other)
+            && world.has_same_effects(&other)
     }
 
     /// Executes the call. `change` replaces the instruction at an address by another word.
-    pub(crate) fn execute(&self, image: &Image, change: Option<(u64, u32)>) -> Done<W> {
+    pub(crate) fn execute(&self, image: &Image, change: Option<(u64, u32)>) -> ExecutedCall<W> {
         let mut strand = self.first(image);
         let mut world = World::new(image, &self.state);
         world.change = change;
         let mut executed = Vec::new();
         let ended = loop {
             if strand.level() != Level::Hyperprivileged {
-                break Ended::Returned;
+                break ExecutionEnd::Returned;
             }
             if strand.pc == image.general {
-                break Ended::Slow;
+                break ExecutionEnd::Slow;
             }
-            if executed.len() == LONGEST || !image.is_of_call(strand.pc) {
-                break Ended::Wrong(None);
+            if executed.len() == MAX_INSTRUCTIONS || !image.is_in_call(strand.pc) {
+                break ExecutionEnd::Wrong(None);
             }
             executed.push((strand.pc, W::decisions()));
             if let Err(exception) = strand.execute_next(&mut world) {
-                break Ended::Wrong(Some(exception.trap));
+                break ExecutionEnd::Wrong(Some(exception.trap));
             }
         };
-        Done { ended, strand, effects: world.effects, executed }
+        ExecutedCall { ended, strand, effects: world.effects, executed }
     }
 
     /// Returns the effects and the result that the contract requires for the call.
     pub(crate) fn contract(&self) -> Expected<W> {
         match self.begins {
-            Begins::Trap => contract::served(&self.state),
-            begins => contract::faulted(&self.state, begins == Begins::FaultWithLock),
+            EntryPoint::Trap => contract::served(&self.state),
+            begins => contract::faulted(&self.state, begins == EntryPoint::FaultWithLock),
         }
     }
 
@@ -352,18 +352,21 @@ impl<W: Symbolic> Call<W> {
     pub(crate) fn compare(
         &self,
         image: &Image,
-        done: &Done<W>,
+        done: &ExecutedCall<W>,
         expected: &Expected<W>,
     ) -> Result<Vec<(W, W)>, String> {
         let ends = match expected.end {
-            End::Returned(..) => Ended::Returned,
-            End::Slow(_) => Ended::Slow,
+            End::Returned(..) => ExecutionEnd::Returned,
+            End::Slow(_) => ExecutionEnd::Slow,
         };
         if done.ended != ends {
             return Err(format!("ends: {:?}, expected {:?}", done.ended, expected.end));
         }
-        let mut pairs = effects_alike(&done.effects, &expected.effects)?;
-        pairs.extend(alike(&done.strand, &self.expected(image, expected.end, &done.strand))?);
+        let mut pairs = compare_effects(&done.effects, &expected.effects)?;
+        pairs.extend(compare_strands(
+            &done.strand,
+            &self.expected(image, expected.end, &done.strand),
+        )?);
         pairs.retain(|(a, b)| a != b);
         Ok(pairs)
     }

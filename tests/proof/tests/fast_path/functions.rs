@@ -3,12 +3,12 @@
 use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
 use simulator::interpreter::{Instruction, Strand, TrapFrame, WindowState};
 
-use super::call::{self, G6, Guest, O1, One};
+use super::call::{self, G6, Guest, O1, SingleInstruction};
 use super::scene::Machine;
 use super::state::{DEVICE, Symbolic, part};
 use super::strands::{
-    self, INS, LOCALS, O2, OUTS, Played, STORE_ERROR, alike_in_guest, alike_within, copy_g7,
-    effects_alike, eight, level, take,
+    self, INS, LOCALS, O2, OUTS, STORE_ERROR, WordPairs, compare_effects, compare_in_guest,
+    compare_in_hypervisor, copy_g7, eight, level, take,
 };
 use super::table;
 use super::trapped::{self, Decision, Trapped};
@@ -26,8 +26,8 @@ const NONE: Operand = Operand { register: Register::G0, immediate: 0 };
 
 /// How a device access ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
-    Well,
+pub(crate) enum AccessOutcome {
+    Succeeds,
     /// The instruction at this address traps.
     Traps(u64),
     /// A report says that the store for which the function waits has failed.
@@ -38,7 +38,7 @@ pub(crate) enum Ends {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Function {
     /// Rust code calls one of the device access functions, given by its index.
-    Access(usize, Ends, Guest),
+    Access(usize, AccessOutcome, Guest),
     /// Rust code drops all its frames and calls a function on the empty stack.
     Abandon(Guest),
     /// Rust code calls a function that may use all windows.
@@ -60,7 +60,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> WordPairs<W> {
         match *self {
             Self::Access(number, ends, guest) => access(machine, number, ends, guest),
             Self::Abandon(guest) => abandon(machine, guest),
@@ -77,7 +77,7 @@ impl Function {
 }
 
 /// Returns the state of the windows while Rust code executes.
-pub(crate) fn of_rust() -> WindowState {
+pub(crate) fn rust_windows() -> WindowState {
     WindowState { can_save: 1, can_restore: 1, other: 4, clean: 7, state: 0o25 }
 }
 
@@ -97,11 +97,11 @@ fn called<W: Symbolic>(
 fn access<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     number: usize,
-    ends: Ends,
+    ends: AccessOutcome,
     guest: Guest,
-) -> Played<W> {
+) -> WordPairs<W> {
     let function = machine.image.handlers.accesses[number];
-    let (mut before, returns) = called(machine, guest, of_rust(), function);
+    let (mut before, returns) = called(machine, guest, rust_windows(), function);
     // The functions are in this order: eight-byte load and store, four-byte load and store, and halt.
     let shift = if number < 2 { 3 } else { 2 };
     let aligned = u64::MAX << 40 | ((1 << shift) - 1);
@@ -111,23 +111,23 @@ fn access<W: Symbolic>(
     machine.strand = before.clone();
     let mut pairs = Vec::new();
     match ends {
-        Ends::Well => {}
-        Ends::Traps(at) => {
-            machine.until_at(at)?;
+        AccessOutcome::Succeeds => {}
+        AccessOutcome::Traps(at) => {
+            machine.run_until_address(at)?;
             drop(machine.effects());
             let interrupted = machine.strand.clone();
             take(&mut machine.strand, ACCESS_ERROR);
             let trapped = Trapped {
                 guest,
-                windows: of_rust(),
+                windows: rust_windows(),
                 at: Some(at),
                 number: ACCESS_ERROR,
                 decision: Decision::GoesOn,
             };
             pairs = trapped.fails(machine, &interrupted)?;
         }
-        Ends::Reported => {
-            machine.until_at(machine.image.handlers.store_wait)?;
+        AccessOutcome::Reported => {
+            machine.run_until_address(machine.image.handlers.store_wait)?;
             drop(machine.effects());
             let entry = 5;
             let (space, buffer, _) = register::STORE_BUFFER;
@@ -138,12 +138,12 @@ fn access<W: Symbolic>(
             take(&mut machine.strand, STORE_ERROR);
         }
     }
-    machine.until_at(returns)?;
+    machine.run_until_address(returns)?;
     let mut expected = before;
     (expected.pc, expected.npc) = (returns, returns + 4);
-    let status = if ends == Ends::Well { 0 } else { FAILED };
+    let status = if ends == AccessOutcome::Succeeds { 0 } else { FAILED };
     expected.registers.set(Register::O0, W::from(status));
-    if ends == Ends::Well {
+    if ends == AccessOutcome::Succeeds {
         let low = if shift == 3 { value } else { value & W::from(0xffff_ffff) };
         let effects = match number {
             0 | 2 => {
@@ -157,7 +157,7 @@ fn access<W: Symbolic>(
             }
             _ => vec![Effect::Halt(W::from(0))],
         };
-        pairs.extend(effects_alike(&machine.effects(), &effects)?);
+        pairs.extend(compare_effects(&machine.effects(), &effects)?);
     } else {
         // The access trapped, so the hypervisor must have cleared the trap registers of the level above. The Rust caller may find any value
         // in the caller-saved registers.
@@ -171,15 +171,15 @@ fn access<W: Symbolic>(
         strands::set_eight(&mut expected, OUTS, outs);
     }
     call::copy_hidden(&mut expected, &machine.strand);
-    expected.ccr = if ends == Ends::Well { expected.ccr } else { machine.strand.ccr };
-    pairs.extend(alike_within(&machine.strand, &expected)?);
+    expected.ccr = if ends == AccessOutcome::Succeeds { expected.ccr } else { machine.strand.ccr };
+    pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
     pairs.push((machine.strand.registers.get(G6), machine.state().block));
     Ok(pairs)
 }
 
-fn abandon<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
+fn abandon<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> WordPairs<W> {
     let function = machine.image.handlers.abandon;
-    let (mut before, _) = called(machine, guest, of_rust(), function);
+    let (mut before, _) = called(machine, guest, rust_windows(), function);
     let to = machine.image.rust.fatal;
     before.registers.set(Register::O0, W::from(to));
     let argument = before.registers.get(O1);
@@ -194,7 +194,7 @@ fn all_windows<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     guest: Guest,
     windows: WindowState,
-) -> Played<W> {
+) -> WordPairs<W> {
     /// The most stack that the function may use, in bytes.
     const LARGEST: u64 = 0x800;
     let function = machine.image.handlers.with_all_windows;
@@ -204,7 +204,7 @@ fn all_windows<W: Symbolic>(
     before.registers.set(Register::O0, W::from(to));
     let argument = before.registers.get(O1);
     machine.strand = before.clone();
-    machine.until_at(to)?;
+    machine.run_until_address(to)?;
     let free = WindowState { can_save: 6, can_restore: 0, other: 0, clean: 7, ..windows };
     if machine.strand.windows != free {
         return Err(format!("{:?}", machine.strand.windows));
@@ -228,10 +228,10 @@ fn all_windows<W: Symbolic>(
     // The called function uses all windows, and a spill leaves values at the trap level above. The function keeps its caller's window and
     // %sp.
     let kept = [eight(&machine.strand, LOCALS), eight(&machine.strand, INS)];
-    trapped::leaves_all(machine);
+    trapped::fill_all_windows(machine);
     machine.set_eight(LOCALS, kept[0]);
     machine.set_eight(INS, kept[1]);
-    machine.rust_leaves("rust_g");
+    machine.clobber_registers("rust_g");
     let mut outs = machine.eight("rust_o");
     outs[6] = called[6];
     machine.set_eight(OUTS, outs);
@@ -241,7 +241,7 @@ fn all_windows<W: Symbolic>(
     take(&mut machine.strand, STORE_ERROR);
     call::execute(&mut machine.strand, Instruction::Retry);
     machine.strand.registers = before_spill.registers;
-    machine.until_at(returns)?;
+    machine.run_until_address(returns)?;
     machine.only_stores(&[], 0)?;
     let (_, above) = machine.strand.control.frames();
     if level(&machine.strand) == 1 && above[0] != TrapFrame::default() {
@@ -254,12 +254,12 @@ fn all_windows<W: Symbolic>(
     strands::set_eight(&mut expected, OUTS, outs);
     call::copy_hidden(&mut expected, &machine.strand);
     (expected.ccr, expected.y) = (machine.strand.ccr, machine.strand.y);
-    pairs.extend(alike_within(&machine.strand, &expected)?);
+    pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
     pairs.push((machine.strand.registers.get(G6), machine.state().block));
     Ok(pairs)
 }
 
-fn spill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
+fn spill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> WordPairs<W> {
     let windows = WindowState { can_save: 0, can_restore: 6, other: 0, clean: 7, state: 0 };
     let mut before = machine.hypervisor(guest, windows, machine.image.rust.trap);
     // The first window that the hypervisor entered is spilled to that window's own stack.
@@ -271,7 +271,7 @@ fn spill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     let save = Instruction::Save { rd: Register::G0, rs1: Register::G0, operand: NONE };
     let mut expected = window_trap(machine, before, save)?;
     (expected.windows.can_save, expected.windows.can_restore) = (1, 5);
-    let mut pairs = alike_within(&machine.strand, &expected)?;
+    let mut pairs = compare_in_hypervisor(&machine.strand, &expected)?;
     for effect in machine.effects() {
         let Effect::Store { address, shift: 3, .. } = effect else {
             return Err(format!("{effect:?}"));
@@ -285,7 +285,7 @@ fn spill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     Ok(pairs)
 }
 
-fn fill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
+fn fill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> WordPairs<W> {
     let windows = WindowState { can_save: 6, can_restore: 0, other: 0, clean: 7, state: 0 };
     let mut before = machine.hypervisor(guest, windows, machine.image.rust.trap);
     // A function's %fp is its caller's %sp.
@@ -304,7 +304,7 @@ fn fill<W: Symbolic>(machine: &mut Machine<'_, W>, guest: Guest) -> Played<W> {
     }
     expected.registers.set_window(window);
     machine.only_stores(&[], 0)?;
-    alike_within(&machine.strand, &expected)
+    compare_in_hypervisor(&machine.strand, &expected)
 }
 
 /// Executes a window trap until the handler returns to the instruction that trapped. Returns the expected strand at that point, except for
@@ -315,13 +315,13 @@ fn window_trap<W: Symbolic>(
     instruction: Instruction,
 ) -> Result<Strand<W>, String> {
     machine.strand = before;
-    let Err(exception) = machine.strand.execute_next(&mut One(instruction)) else {
+    let Err(exception) = machine.strand.execute_next(&mut SingleInstruction(instruction)) else {
         return Err("no trap".to_owned());
     };
     machine.strand.take(exception).map_err(|error| format!("{error:?}"))?;
     let mut expected = machine.strand.clone();
     let trapped = level(&expected);
-    machine.until(|strand| level(strand) < trapped)?;
+    machine.run_until(|strand| level(strand) < trapped)?;
     call::execute(&mut expected, Instruction::Retry);
     copy_g7(&mut expected, &machine.strand);
     Ok(expected)
@@ -331,7 +331,7 @@ fn enter<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     guest: Guest,
     windows: WindowState,
-) -> Played<W> {
+) -> WordPairs<W> {
     use ControlRegister::{Hyperprivileged, Privileged};
     /// The guest's first address, and its trap table.
     const BEGINS: u64 = 0x8000_4000;
@@ -342,7 +342,7 @@ fn enter<W: Symbolic>(
     before.registers.set(O2, W::from(TABLE));
     let argument = before.registers.get(O1);
     machine.strand = before;
-    machine.until_guest()?;
+    machine.run_until_guest()?;
     // All the guest's registers are 0, except %o0 and %o1. Interrupts are blocked, and no timer is set.
     let mut expected = Strand::reset(BEGINS).lifted();
     call::write_word(&mut expected, Hyperprivileged(5), W::from(machine.image.table));
@@ -356,7 +356,7 @@ fn enter<W: Symbolic>(
     }
     expected.registers.set(Register::O0, argument);
     expected.registers.set(O1, W::from(BEGINS));
-    let pairs = alike_in_guest(&machine.strand, &expected)?;
+    let pairs = compare_in_guest(&machine.strand, &expected)?;
     let mut cleared = Vec::new();
     for effect in machine.effects() {
         match effect {

@@ -26,7 +26,7 @@ fn is_all() -> bool {
 
 /// A difference from what the documentation says.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct Mismatch {
     pub(crate) differs: String,
     /// The conditions under which the difference occurs.
     pub(crate) conditions: Vec<Condition>,
@@ -42,14 +42,14 @@ pub(crate) fn prove(
     solver: Solver,
     prepare: &dyn Fn(&mut Machine<'_, Term>),
     see: &mut dyn FnMut(&Machine<'_, Term>),
-) -> Result<Solver, Box<Wrong>> {
+) -> Result<Solver, Box<Mismatch>> {
     let mut wrong = None;
-    let solver = paths::each(solver, &[], || {
+    let solver = paths::for_each(solver, &[], || {
         let mut machine = Machine::new(image, state, &Terms as &dyn Source<Term>);
         prepare(&mut machine);
         let played = scene.play(&mut machine);
         see(&machine);
-        let conditions = paths::taken();
+        let conditions = paths::conditions();
         let pairs = match played {
             Ok(pairs) => pairs,
             Err(differs) => {
@@ -68,7 +68,7 @@ pub(crate) fn prove(
     });
     match wrong {
         None => Ok(solver),
-        Some((differs, conditions)) => Err(Box::new(Wrong { differs, conditions, solver })),
+        Some((differs, conditions)) => Err(Box::new(Mismatch { differs, conditions, solver })),
     }
 }
 
@@ -132,7 +132,7 @@ fn changed_by_report(image: &Image, scenes: &[Scene]) -> (usize, Option<String>)
             match prove(image, &state, scene, z3, &prepare, &mut see) {
                 Ok(solver) => z3 = solver,
                 Err(wrong) => {
-                    let Wrong { differs, .. } = *wrong;
+                    let Mismatch { differs, .. } = *wrong;
                     return (reports, Some(format!("{scene:?}, {number}: {differs:.1000}")));
                 }
             }

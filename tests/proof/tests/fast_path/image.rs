@@ -84,7 +84,7 @@ pub(crate) struct Handlers {
 
 impl Handlers {
     /// Returns the addresses of the report handler.
-    pub(crate) const fn of_reports(&self) -> Range<u64> {
+    pub(crate) const fn report_range(&self) -> Range<u64> {
         self.late..self.accesses[0]
     }
 }
@@ -180,7 +180,7 @@ impl Image {
     /// Returns all instructions except those of the handlers, the fast path, and the code from reset to the guest.
     pub(crate) fn compiled(&self) -> impl Iterator<Item = (u64, Instruction)> {
         let all = (self.text..).step_by(4).zip(self.instructions.iter().copied());
-        let is_ours = |at| self.is_of_handler(at) || self.fast.contains(&at);
+        let is_ours = |at| self.is_in_handler(at) || self.fast.contains(&at);
         all.filter(move |(at, _)| *at >= self.table && !is_ours(*at))
     }
 
@@ -202,7 +202,7 @@ impl Image {
     }
 
     /// Returns `true` if a call of trap 0x80 can execute an instruction at this address.
-    pub(crate) fn is_of_call(&self, address: u64) -> bool {
+    pub(crate) fn is_in_call(&self, address: u64) -> bool {
         let entry = self.table + 0x180 * 32;
         (entry..entry + 32).contains(&address) || self.fast.contains(&address)
     }
@@ -237,7 +237,7 @@ impl Image {
 
     /// Returns `true` if the instruction at this address belongs to the trap table or to a handler. The fast path does not count as a
     /// handler.
-    pub(crate) fn is_of_handler(&self, address: u64) -> bool {
+    pub(crate) fn is_in_handler(&self, address: u64) -> bool {
         let Handlers { all, windows, enter, .. } = &self.handlers;
         let table = self.table..self.table + 512 * 32;
         [&table, all, windows, enter].into_iter().any(|part| part.contains(&address))

@@ -5,16 +5,16 @@ use std::rc::Rc;
 
 use tests::random::Random;
 
-use super::call::{Begins, Call, Guest};
+use super::call::{Call, EntryPoint, Guest};
 use super::image::Image;
 use super::state::{ARBITER, LAYOUT, State};
 use super::term::Model;
 
 /// Returns a call whose words have the values of a z3 model. Words that are missing from the model are random.
-pub(crate) fn of_model(
+pub(crate) fn from_model(
     image: &Image,
     model: &Model,
-    begins: Begins,
+    begins: EntryPoint,
     random: &mut Random,
 ) -> Call<u64> {
     let mut names = model.names.clone();
@@ -23,7 +23,7 @@ pub(crate) fn of_model(
 }
 
 /// Returns a random call. The structures in memory are at random addresses.
-pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call<u64> {
+pub(crate) fn random(image: &Image, begins: EntryPoint, random: &mut Random) -> Call<u64> {
     let mut names = HashMap::new();
     let any = random.next_u64();
     let few = [0, 1, 2, 17, 18, 35, 36, 53, 54, 71, 72, 89, 90, 91, 1 << 32, u64::MAX];
@@ -64,7 +64,7 @@ pub(crate) fn random(image: &Image, begins: Begins, random: &mut Random) -> Call
 
 fn call(
     image: &Image,
-    begins: Begins,
+    begins: EntryPoint,
     names: HashMap<&'static str, u64>,
     memory: HashMap<u64, u64>,
     random: &mut Random,

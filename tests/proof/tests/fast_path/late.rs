@@ -13,7 +13,8 @@ use super::scene::Machine;
 use super::slow_path::windows;
 use super::state::{Symbolic, block};
 use super::strands::{
-    HINTP, Played, STORE_ERROR, alike_in_guest, alike_within, copy_g7, effects_alike, level, take,
+    HINTP, STORE_ERROR, WordPairs, compare_effects, compare_in_guest, compare_in_hypervisor,
+    copy_g7, level, take,
 };
 use super::world::{Effect, register, register_at};
 
@@ -52,7 +53,7 @@ pub(crate) struct Late {
 }
 
 impl Late {
-    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> WordPairs<W> {
         let Self { kind, noted, nested, .. } = *self;
         let number = |number: u64| W::from(number);
         let windows = windows().nth(noted as usize * 20).unwrap();
@@ -75,7 +76,7 @@ impl Late {
         machine.strand = before.clone();
         take(&mut machine.strand, STORE_ERROR);
         let trapped = level(&machine.strand);
-        machine.until(|strand| level(strand) < trapped)?;
+        machine.run_until(|strand| level(strand) < trapped)?;
         let other = machine.reported;
 
         // If another report arrives before the handler reads the status, that report's handler clears the status.
@@ -124,12 +125,12 @@ impl Late {
         let mut pairs = match self.interrupted {
             Interrupted::Guest(_) => {
                 call::copy_hidden(&mut expected, &machine.strand);
-                alike_in_guest(&machine.strand, &expected)?
+                compare_in_guest(&machine.strand, &expected)?
             }
-            Interrupted::Hypervisor(..) => alike_within(&machine.strand, &expected)?,
+            Interrupted::Hypervisor(..) => compare_in_hypervisor(&machine.strand, &expected)?,
         };
-        pairs.extend(machine.keeps(block::REPORTS, &[number(noted + notes.len() as u64)]));
-        pairs.extend(machine.keeps(block::NOTED + REPORT * noted, &notes.concat()));
+        pairs.extend(machine.block_pairs(block::REPORTS, &[number(noted + notes.len() as u64)]));
+        pairs.extend(machine.block_pairs(block::NOTED + REPORT * noted, &notes.concat()));
         // The next report finds the frame's address as this report found it, and a cleared error status.
         pairs.push((machine.world.word(in_register(register::FRAME)), frame));
         pairs.push((machine.world.word(in_register(register::DFESR)), number(0)));
@@ -144,7 +145,7 @@ impl Late {
         machine: &mut Machine<'_, W>,
         buffer: Option<W>,
         is_noted: bool,
-    ) -> Played<W> {
+    ) -> WordPairs<W> {
         let mut reads = Vec::new();
         let base = machine.state().block;
         let frame = block::FRAMES + FRAME * self.nested;
@@ -168,7 +169,7 @@ impl Late {
         let (space, address, _) = register::DFESR;
         let mut expected = vec![read(space, W::from(address))];
         expected.extend(buffer.map(|address| read(register::STORE_BUFFER.0, address)));
-        effects_alike(&reads, &expected)
+        compare_effects(&reads, &expected)
     }
 }
 

@@ -29,10 +29,10 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use call::{Begins, Call, Guest};
+use call::{Call, EntryPoint, Guest};
 use change::{Change, Changed};
 use contract::Expected;
-use guest_abi::{Kind, Node, PerfReg};
+use guest_abi::{Node, PerfReg, RegisterKind};
 use image::Image;
 use platform::{PhysicalAddress, address};
 use simulator::interpreter::{Instruction, Word as _};
@@ -42,7 +42,8 @@ use term::{Model, Term};
 use tests::random::Random;
 
 /// The points where an execution can begin.
-const BEGINS: [Begins; 3] = [Begins::Trap, Begins::Fault, Begins::FaultWithLock];
+const ENTRY_POINTS: [EntryPoint; 3] =
+    [EntryPoint::Trap, EntryPoint::Fault, EntryPoint::FaultWithLock];
 
 /// A path through the instructions and through the contract. Both have the same result on this path.
 struct Path {
@@ -52,7 +53,7 @@ struct Path {
 }
 
 /// Returns a call made of terms, which stands for all calls. Each structure in memory has one fixed address.
-fn any_call(image: &Image, guest: Guest, begins: Begins) -> Call<Term> {
+fn any_call(image: &Image, guest: Guest, begins: EntryPoint) -> Call<Term> {
     let state = Rc::new(State::any());
     Call::new(image, &state, guest, begins, Term::named)
 }
@@ -63,12 +64,16 @@ fn equal(pairs: &[(Term, Term)]) -> Term {
 }
 
 /// A description of a difference from the contract, and the conditions under which the difference occurs.
-type Differs = (String, Vec<Condition>);
+type Difference = (String, Vec<Condition>);
 
 /// Compares a call with the contract, on the current path.
-fn agrees(image: &Image, call: &Call<Term>, change: Option<(u64, u32)>) -> Result<Path, Differs> {
+fn agrees(
+    image: &Image,
+    call: &Call<Term>,
+    change: Option<(u64, u32)>,
+) -> Result<Path, Difference> {
     let (done, expected) = (call.execute(image, change), call.contract());
-    let conditions = paths::taken();
+    let conditions = paths::conditions();
     let compared = call.compare(image, &done, &expected);
     let pairs = compared.map_err(|differs| (differs, conditions.clone()))?;
     let equal = equal(&pairs);
@@ -88,7 +93,7 @@ fn solver(state: &State<Term>) -> Solver {
 /// Returns all paths of a call. Asserts that the call does what the contract says on each path.
 fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, Solver) {
     let mut found = Vec::new();
-    let solver = paths::each(solver, &[], || {
+    let solver = paths::for_each(solver, &[], || {
         found.push(agrees(image, call, None).unwrap_or_else(|wrong| panic!("{wrong:?}")));
         true
     });
@@ -103,7 +108,7 @@ fn all_paths(image: &Image, call: &Call<Term>, solver: Solver) -> (Vec<Path>, So
 fn each_path_does_what_the_contract_says() {
     let image = Image::bundled();
     let mut executed = BTreeSet::new();
-    for begins in BEGINS {
+    for begins in ENTRY_POINTS {
         let call = any_call(&image, Guest::KERNEL, begins);
         let (paths, mut solver) = all_paths(&image, &call, solver(&call.state));
         executed.extend(paths.iter().flat_map(|path| path.executed.iter().map(|(at, _)| *at)));
@@ -130,11 +135,15 @@ fn the_rows_of_the_image_are_as_assumed() {
             let register = PerfReg::new(id).unwrap();
             let [found, mask, place, _] = *rows.next().unwrap();
             let (address, expected) = match register.kind() {
-                Kind::Strand => (Some(PhysicalAddress(0)), 0),
-                Kind::L2 => (address::l2_control(0), 1),
-                Kind::Dram { node, .. } if node == *caller => (address::local(register), id),
-                Kind::Dram { .. } => (address::global(register), id),
-                Kind::Hub { hub, .. } => (address::global(register), 18 + hub.index() as u64),
+                RegisterKind::Strand => (Some(PhysicalAddress(0)), 0),
+                RegisterKind::L2 => (address::l2_control(0), 1),
+                RegisterKind::Dram { node, .. } if node == *caller => {
+                    (address::local(register), id)
+                }
+                RegisterKind::Dram { .. } => (address::global(register), id),
+                RegisterKind::Hub { hub, .. } => {
+                    (address::global(register), 18 + hub.index() as u64)
+                }
             };
             assert_eq!(Some(PhysicalAddress(found)), address, "{caller:?} {id}");
             assert_eq!((mask, place), (register.info().write_mask, expected), "{caller:?} {id}");
@@ -185,7 +194,7 @@ impl Proved {
             reached: BTreeMap::new(),
             image,
         };
-        for (number, begins) in BEGINS.into_iter().enumerate() {
+        for (number, begins) in ENTRY_POINTS.into_iter().enumerate() {
             let call = any_call(&new.image, Guest::KERNEL, begins);
             let (paths, solver) = all_paths(&new.image, &call, solver(&call.state));
             for path in paths {
@@ -197,7 +206,7 @@ impl Proved {
                 new.paths.push(path.conditions);
             }
             for model in &solver.models {
-                let call = inputs::of_model(&new.image, model, begins, random);
+                let call = inputs::from_model(&new.image, model, begins, random);
                 new.add(call);
             }
             for _ in 0..RANDOM {
@@ -241,7 +250,7 @@ impl Proved {
             let call = &calls[*number];
             let mut under = |conditions: &[Condition], execution: &mut dyn FnMut() -> bool| {
                 let solver = solvers[*number].take().unwrap();
-                solvers[*number] = Some(paths::each(solver, conditions, execution));
+                solvers[*number] = Some(paths::for_each(solver, conditions, execution));
             };
             let mut is_unchanged = false;
             under(before, &mut || {
@@ -306,7 +315,7 @@ fn each_change_is_found_or_changes_nothing() {
     let mut wrong = Vec::new();
     for at in instructions {
         let original = proved.image.instruction(at).unwrap();
-        let is_near = |to| proved.image.is_of_call(to) || to == proved.image.general;
+        let is_near = |to| proved.image.is_in_call(to) || to == proved.image.general;
         for change in change::changes(&proved.image, at, is_near) {
             let Change { kind, word, number, .. } = change;
             let counts = counts.entry(kind).or_default();
@@ -318,7 +327,8 @@ fn each_change_is_found_or_changes_nothing() {
             } else if let Err(differs) = proved.changes_nothing(change) {
                 let (differs, begins, model) = *differs;
                 counts.solved += number;
-                let call = inputs::of_model(&proved.image, &model, BEGINS[begins], &mut random);
+                let call =
+                    inputs::from_model(&proved.image, &model, ENTRY_POINTS[begins], &mut random);
                 proved.add(call);
                 if !proved.is_found(change) {
                     wrong.push(format!("{at:#x}: {original:?} to {changed:?}: {differs:.300}"));

@@ -61,7 +61,7 @@ pub(crate) fn decide(condition: Term) -> bool {
 }
 
 /// Returns the conditions of the current path.
-pub(crate) fn taken() -> Vec<Condition> {
+pub(crate) fn conditions() -> Vec<Condition> {
     PATH.with_borrow(|path| path.as_ref().expect("within `each`").taken.clone())
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn with_solver<R>(work: impl FnOnce(&mut Solver) -> R) -> R {
 }
 
 /// Repeats `execution` on each path that begins with `conditions`. Stops early if `execution` returns `false`.
-pub(crate) fn each(
+pub(crate) fn for_each(
     solver: Solver,
     conditions: &[Condition],
     mut execution: impl FnMut() -> bool,

@@ -12,7 +12,9 @@ use simulator::interpreter::{Instruction, Level, Strand, WindowState, Word};
 use super::call::{self, Guest};
 use super::image::Image;
 use super::state::{State, Symbolic, block};
-use super::strands::{self, FAST, HINTP, STORE_ERROR, alike_within, copy_g7, level, set_g7, take};
+use super::strands::{
+    self, FAST, HINTP, STORE_ERROR, compare_in_hypervisor, copy_g7, level, set_g7, take,
+};
 use super::term::Term;
 use super::world::{Effect, World, register, register_at};
 
@@ -64,7 +66,7 @@ fn interned(kind: &'static str, number: usize) -> &'static str {
 }
 
 /// The maximum length of one part of an execution, in instructions.
-const LONGEST: usize = 2_000;
+const MAX_INSTRUCTIONS: usize = 2_000;
 
 /// A report that interrupted a handler.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +121,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
     }
 
     /// Returns a word of the strand's block.
-    pub(crate) fn kept(&self, offset: u64) -> W {
+    pub(crate) fn block_word(&self, offset: u64) -> W {
         self.world.word(self.at(offset))
     }
 
@@ -162,8 +164,8 @@ impl<'a, W: Symbolic> Machine<'a, W> {
     }
 
     /// Executes until `ends` returns `true`.
-    pub(crate) fn until(&mut self, ends: impl Fn(&Strand<W>) -> bool) -> Result<(), String> {
-        for _ in 0..LONGEST {
+    pub(crate) fn run_until(&mut self, ends: impl Fn(&Strand<W>) -> bool) -> Result<(), String> {
+        for _ in 0..MAX_INSTRUCTIONS {
             if ends(&self.strand) {
                 return Ok(());
             }
@@ -173,20 +175,20 @@ impl<'a, W: Symbolic> Machine<'a, W> {
     }
 
     /// Executes until the strand is at an address.
-    pub(crate) fn until_at(&mut self, address: u64) -> Result<(), String> {
-        self.until(|strand| strand.pc == address)?;
+    pub(crate) fn run_until_address(&mut self, address: u64) -> Result<(), String> {
+        self.run_until(|strand| strand.pc == address)?;
         let is_within = self.strand.level() == Level::Hyperprivileged;
         if is_within { Ok(()) } else { Err(format!("{address:#x} in the guest")) }
     }
 
     /// Executes until the strand is in its guest.
-    pub(crate) fn until_guest(&mut self) -> Result<(), String> {
-        self.until(|strand| strand.level() != Level::Hyperprivileged)
+    pub(crate) fn run_until_guest(&mut self) -> Result<(), String> {
+        self.run_until(|strand| strand.level() != Level::Hyperprivileged)
     }
 
     fn step(&mut self) -> Result<(), String> {
         let pc = self.strand.pc;
-        if !self.image.is_of_handler(pc) || self.strand.level() != Level::Hyperprivileged {
+        if !self.image.is_in_handler(pc) || self.strand.level() != Level::Hyperprivileged {
             return Err(format!("continues at {pc:#x}"));
         }
         if self.report == Some(self.executed.len()) {
@@ -214,7 +216,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
             changed.1.change = Some((at, *word));
             changed.0.execute_next(&mut changed.1).is_ok()
                 && changed.0 == next.0
-                && changed.1.did(&next.1)
+                && changed.1.has_same_effects(&next.1)
         });
     }
 
@@ -227,7 +229,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         let (effects, level) = (self.world.effects.len(), level(&before));
         // A function that waits for a store has not sent another one, so this report has no address.
         let kind = if before.pc == self.image.handlers.store_wait { 2 } else { 1 };
-        let noted = self.kept(block::REPORTS).known().unwrap_or_default();
+        let noted = self.block_word(block::REPORTS).known().unwrap_or_default();
         self.world.put(self.at(block::REPORTS), number(noted));
         let (space, dfesr, _) = register::DFESR;
         let dfesr = register_at(space, number(dfesr));
@@ -242,7 +244,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
             matches!(effect, Effect::Register { space, .. } if *space == register::DFESR.0)
         });
         take(&mut self.strand, STORE_ERROR);
-        self.until(|strand| strands::level(strand) == level)?;
+        self.run_until(|strand| strands::level(strand) == level)?;
         let mut expected = before.clone();
         take(&mut expected, STORE_ERROR);
         call::write(&mut expected, HINTP, 1);
@@ -253,11 +255,11 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         }
         (expected.pc, expected.npc) = (self.strand.pc, self.strand.npc);
         copy_g7(&mut expected, &self.strand);
-        let mut pairs = alike_within(&self.strand, &expected)?;
+        let mut pairs = compare_in_hypervisor(&self.strand, &expected)?;
         let [o0, o1] = [Register::O0, call::O1].map(|register| before.registers.get(register));
         let note = [failed, number(before.pc), o0, o1];
-        pairs.extend(self.keeps(block::REPORTS, &[number(noted + 1)]));
-        pairs.extend(self.keeps(block::NOTED + 32 * noted, &note));
+        pairs.extend(self.block_pairs(block::REPORTS, &[number(noted + 1)]));
+        pairs.extend(self.block_pairs(block::NOTED + 32 * noted, &note));
         if pairs.iter().any(|(a, b)| a != b) {
             return Err(format!("a report changes {pairs:?}"));
         }
@@ -271,7 +273,7 @@ impl<'a, W: Symbolic> Machine<'a, W> {
         }
         self.strand.control = before.control;
         // The handler may leave any value in %g7, unless the report interrupted another report handler.
-        if !self.image.handlers.of_reports().contains(&before.pc) {
+        if !self.image.handlers.report_range().contains(&before.pc) {
             let left = self.any("after_report", 0);
             set_g7(&mut self.strand, left);
         }
@@ -302,12 +304,12 @@ impl<'a, W: Symbolic> Machine<'a, W> {
     }
 
     /// Returns pairs of words that must be equal: the words of the block from an offset on, and `words`.
-    pub(crate) fn keeps(&self, from: u64, words: &[W]) -> Vec<(W, W)> {
-        (from..).step_by(8).zip(words).map(|(at, word)| (self.kept(at), *word)).collect()
+    pub(crate) fn block_pairs(&self, from: u64, words: &[W]) -> Vec<(W, W)> {
+        (from..).step_by(8).zip(words).map(|(at, word)| (self.block_word(at), *word)).collect()
     }
 
     /// Changes all registers that Rust code may clobber: the globals except %g6 (the strand's block), %ccr and %y.
-    pub(crate) fn rust_leaves(&mut self, kind: &'static str) {
+    pub(crate) fn clobber_registers(&mut self, kind: &'static str) {
         for (register, word) in (1..8).zip(self.eight(kind)) {
             if register != 6 {
                 self.strand.registers.set(Register::new(register), word);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::call::Guest;
-use super::functions::{Ends, Function};
+use super::functions::{AccessOutcome, Function};
 use super::image::{Handlers, Image};
 use super::late::{self, Interrupted, Late};
 use super::scene::Machine;
 use super::slow_path::{Entry, SlowPath, windows};
 use super::state::Symbolic;
-use super::strands::Played;
+use super::strands::WordPairs;
 use super::trapped::{Decision, Trapped};
 
 /// An execution of one or more handlers.
@@ -22,7 +22,7 @@ pub(crate) enum Scene {
 }
 
 impl Scene {
-    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> WordPairs<W> {
         match self {
             Self::SlowPath(scene) => scene.play(machine),
             Self::Late(scene) => scene.play(machine),
@@ -101,7 +101,7 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
     let guests = [0, 1].map(|level| Guest { level, ..Guest::KERNEL });
     for guest in guests {
         for number in 0..handlers.accesses.len() {
-            all.push(Access(number, Ends::Well, guest));
+            all.push(Access(number, AccessOutcome::Succeeds, guest));
         }
         let [load, store, load_word, store_word, halt] = handlers.accesses;
         let wait = handlers.store_wait;
@@ -115,8 +115,8 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
             (3, wait),
             (4, halt),
         ];
-        all.extend(traps.map(|(number, at)| Access(number, Ends::Traps(at), guest)));
-        all.extend([1, 3].map(|number| Access(number, Ends::Reported, guest)));
+        all.extend(traps.map(|(number, at)| Access(number, AccessOutcome::Traps(at), guest)));
+        all.extend([1, 3].map(|number| Access(number, AccessOutcome::Reported, guest)));
         all.extend([Abandon(guest), Spill(guest), Fill(guest)]);
     }
     for window in 0..8 {
@@ -204,7 +204,7 @@ pub(crate) fn interrupted(image: &Image) -> Vec<Scene> {
             }
             Scene::Function(Function::Software(..) | Function::Goes(..)) => continue,
             // The function waits for its store before the strand sends another one, so no second store can fail.
-            Scene::Function(Function::Access(_, Ends::Reported, _)) => continue,
+            Scene::Function(Function::Access(_, AccessOutcome::Reported, _)) => continue,
             Scene::Function(Function::AllWindows(guest, _)) => format!("all {}", guest.level),
             Scene::Function(Function::Enter(guest, _)) => format!("enter {}", guest.level),
             Scene::Function(scene) => format!("{scene:?}"),

@@ -8,12 +8,13 @@
 use simulator::interpreter::instruction::{ControlRegister, Operand, Register};
 use simulator::interpreter::{Instruction, Strand, WindowState};
 
-use super::call::{self, G5, G6, Guest, One};
+use super::call::{self, G5, G6, Guest, SingleInstruction};
 use super::contract;
 use super::scene::Machine;
 use super::state::{Symbolic, block};
 use super::strands::{
-    self, FAST, LOCALS, O3, OUTS, Played, alike_in_guest, alike_within, copy_g7, eight, level, take,
+    self, FAST, LOCALS, O3, OUTS, WordPairs, compare_in_guest, compare_in_hypervisor, copy_g7,
+    eight, level, take,
 };
 
 /// The number of windows that the slow path frees for Rust code, and the number that Rust code may use.
@@ -58,7 +59,7 @@ impl SlowPath {
         })
     }
 
-    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> WordPairs<W> {
         let before = machine.guest(self.guest, self.windows);
         machine.strand = before.clone();
         let mut pairs = Vec::new();
@@ -96,7 +97,7 @@ impl SlowPath {
     ) -> Result<bool, String> {
         let state = machine.state();
         let answer = |machine: &mut Machine<'_, W>, pairs: &mut Vec<(W, W)>, outs: [W; 3]| {
-            machine.until_guest()?;
+            machine.run_until_guest()?;
             let mut expected = before.clone();
             take(&mut expected, CORE);
             call::execute(&mut expected, Instruction::Done);
@@ -104,8 +105,8 @@ impl SlowPath {
                 expected.registers.set(Register::new(register), word);
             }
             call::copy_hidden(&mut expected, &machine.strand);
-            pairs.extend(alike_in_guest(&machine.strand, &expected)?);
-            machine.only_stores(&[[block::KEPT, block::KEPT_END]], 0)
+            pairs.extend(compare_in_guest(&machine.strand, &expected)?);
+            machine.only_stores(&[[block::SAVED, block::SAVED_END]], 0)
         };
         take(&mut machine.strand, CORE);
         let [_, value, third, ..] = eight(before, OUTS);
@@ -116,22 +117,22 @@ impl SlowPath {
         }
         // The leaf function gets the guest's registers, except that %o3 holds the address of the handler.
         let entered = machine.strand.clone();
-        machine.until_at(machine.image.rust.core)?;
+        machine.run_until_address(machine.image.rust.core)?;
         let mut expected = entered;
         call::enter_hypervisor(&mut expected);
-        expected.registers.set(O3, machine.kept(block::HANDLER));
+        expected.registers.set(O3, machine.block_word(block::HANDLER));
         call::copy_hidden(&mut expected, &machine.strand);
         (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
         let returns = machine.strand.registers.get(Register::O7);
         expected.registers.set(Register::O7, returns);
         expected.ccr = machine.strand.ccr;
-        pairs.extend(alike_within(&machine.strand, &expected)?);
+        pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
         let hidden = [machine.strand.registers.get(G6), state.block];
         pairs.push(hidden.into());
-        machine.only_stores(&[[block::KEPT, block::KEPT_END]], 1)?;
+        machine.only_stores(&[[block::SAVED, block::SAVED_END]], 1)?;
         // The leaf function changes what any function may change, but neither the windows nor %y.
         let y = machine.strand.y;
-        machine.rust_leaves("leaf_g");
+        machine.clobber_registers("leaf_g");
         machine.strand.y = y;
         let left = machine.eight("leaf_o");
         let stack = machine.strand.registers.get(Register::SP);
@@ -154,13 +155,13 @@ impl SlowPath {
         reason: W,
         pairs: &mut Vec<(W, W)>,
     ) -> Result<(), String> {
-        machine.until_at(machine.image.rust.trap)?;
+        machine.run_until_address(machine.image.rust.trap)?;
         let called = eight(&machine.strand, OUTS);
-        let arguments = [machine.state().block, reason, machine.kept(block::STACK)];
+        let arguments = [machine.state().block, reason, machine.block_word(block::STACK)];
         pairs.extend([called[0], called[1], called[6]].into_iter().zip(arguments));
-        pairs.extend(machine.keeps(block::KEPT, &eight(before, OUTS)[..6]));
+        pairs.extend(machine.block_pairs(block::SAVED, &eight(before, OUTS)[..6]));
         let windows = [block::WINDOWS, block::WINDOWS + 128 * u64::from(FREED)];
-        machine.only_stores(&[[block::KEPT, block::KEPT_END], windows], 1)?;
+        machine.only_stores(&[[block::SAVED, block::SAVED_END], windows], 1)?;
         // Everything else is as at the trap, except the window counts and what Rust code may change.
         let mut expected = before.clone();
         take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
@@ -176,7 +177,7 @@ impl SlowPath {
         call::copy_hidden(&mut expected, &machine.strand);
         (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
         expected.ccr = machine.strand.ccr;
-        pairs.extend(alike_within(&machine.strand, &expected)?);
+        pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
         pairs.push((machine.strand.registers.get(G6), machine.state().block));
         Ok(())
     }
@@ -195,36 +196,36 @@ impl SlowPath {
         };
         let (at, returns) = (machine.image.rust.trap, machine.strand.registers.get(Register::O7));
         for window in 0..self.needed {
-            machine.rust_leaves("rust_g");
+            machine.clobber_registers("rust_g");
             (machine.strand.pc, machine.strand.npc) = (at, at + 4);
             let before = machine.strand.clone();
-            if let Err(exception) = machine.strand.execute_next(&mut One(save)) {
+            if let Err(exception) = machine.strand.execute_next(&mut SingleInstruction(save)) {
                 let trapped = level(&before) + 1;
                 machine.strand.take(exception).map_err(|error| format!("{error:?}"))?;
                 let mut expected = machine.strand.clone();
                 if window == ALL {
-                    machine.until_at(machine.image.handlers.trapped)?;
+                    machine.run_until_address(machine.image.handlers.trapped)?;
                     call::write(&mut expected, GL, 3);
                     copy_g7(&mut expected, &machine.strand);
                     (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
                     // The handler may change %ccr, because %tstate holds the Rust code's condition codes.
                     expected.ccr = machine.strand.ccr;
-                    pairs.extend(alike_within(&machine.strand, &expected)?);
+                    pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
                     machine.only_stores(&[], 0)?;
                     return Ok(false);
                 }
-                machine.until(|strand| level(strand) < trapped)?;
+                machine.run_until(|strand| level(strand) < trapped)?;
                 call::execute(&mut expected, Instruction::Retry);
                 expected.windows.can_save += 1;
                 expected.windows.other -= 1;
                 copy_g7(&mut expected, &machine.strand);
-                pairs.extend(alike_within(&machine.strand, &expected)?);
+                pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
                 // Each window has its own save area.
                 let place = block::WINDOWS + 128 * u64::from(window);
                 machine.only_stores(&[[place, place + 128]], 0)?;
                 machine
                     .strand
-                    .execute_next(&mut One(save))
+                    .execute_next(&mut SingleInstruction(save))
                     .map_err(|error| format!("{error:?}"))?;
             } else if window >= FREED {
                 return Err(format!("Rust has window {window}"));
@@ -239,14 +240,14 @@ impl SlowPath {
             operand: Operand { register: Register::G0, immediate: 0 },
         };
         for _ in 0..self.needed {
-            let restored = machine.strand.execute_next(&mut One(restore));
+            let restored = machine.strand.execute_next(&mut SingleInstruction(restore));
             restored.map_err(|error| format!("{error:?}"))?;
         }
-        machine.rust_leaves("rust_g");
+        machine.clobber_registers("rust_g");
         let mut outs = machine.eight("rust_o");
         outs[6] = machine.strand.registers.get(Register::SP);
         machine.set_eight(OUTS, outs);
-        for (offset, word) in (block::KEPT..).step_by(8).zip(&machine.eight("answer")[..6]) {
+        for (offset, word) in (block::SAVED..).step_by(8).zip(&machine.eight("answer")[..6]) {
             machine.world.put(machine.at(offset), *word);
         }
         let returns = returns.known().map_err(|trap| format!("{trap:?}"))? + 8;
@@ -261,7 +262,7 @@ impl SlowPath {
         before: &Strand<W>,
         pairs: &mut Vec<(W, W)>,
     ) -> Result<(), String> {
-        machine.until_guest()?;
+        machine.run_until_guest()?;
         machine.only_stores(&[], 0)?;
         let mut expected = before.clone();
         take(&mut expected, if self.entry == Entry::Core { CORE } else { FAST });
@@ -283,7 +284,7 @@ impl SlowPath {
             expected.registers.set_window(self.guest.window);
         }
         call::copy_hidden(&mut expected, &machine.strand);
-        pairs.extend(alike_in_guest(&machine.strand, &expected)?);
+        pairs.extend(compare_in_guest(&machine.strand, &expected)?);
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use super::world::{register, register_at};
 /// A word that is a number or a term, with access to the initial memory of an execution.
 pub(crate) trait Symbolic: Word {
     /// Returns `a` if the condition is 1, and `b` if the condition is 0.
-    fn choice(condition: Self, a: Self, b: Self) -> Self;
+    fn if_then_else(condition: Self, a: Self, b: Self) -> Self;
 
     /// Returns the word at an address that the state does not describe.
     fn undescribed(state: &State<Self>, address: Self) -> Self;
@@ -30,7 +30,7 @@ pub(crate) trait Symbolic: Word {
 }
 
 impl Symbolic for u64 {
-    fn choice(condition: Self, a: Self, b: Self) -> Self {
+    fn if_then_else(condition: Self, a: Self, b: Self) -> Self {
         if condition == 0 { b } else { a }
     }
 
@@ -48,8 +48,8 @@ impl Symbolic for u64 {
 }
 
 impl Symbolic for Term {
-    fn choice(condition: Self, a: Self, b: Self) -> Self {
-        Self::choice(condition, a, b)
+    fn if_then_else(condition: Self, a: Self, b: Self) -> Self {
+        Self::if_then_else(condition, a, b)
     }
 
     fn undescribed(_: &State<Self>, address: Self) -> Self {
@@ -57,7 +57,7 @@ impl Symbolic for Term {
     }
 
     fn decisions() -> usize {
-        paths::taken().len()
+        paths::conditions().len()
     }
 }
 
@@ -104,8 +104,8 @@ pub(crate) mod block {
     pub(crate) const GATES: u64 = 8 * 18;
     pub(crate) const STACK: u64 = 0xb0;
     /// The area for registers that the slow path saves: %o0 to %o7, %y, and the window counts.
-    pub(crate) const KEPT: u64 = 0xc8;
-    pub(crate) const KEPT_END: u64 = 0x130;
+    pub(crate) const SAVED: u64 = 0xc8;
+    pub(crate) const SAVED_END: u64 = 0x130;
     /// The address of the handler, which is an object of the image.
     pub(crate) const HANDLER: u64 = 0x130;
     /// The addresses of the function tables of trap 0x80 and of trap 0xff, and of the byte that says whether calls are traced.
@@ -225,7 +225,8 @@ impl<W: Symbolic> State<W> {
         // All refused hubs have the same status, ENOTSUPPORTED or ENOACCESS. The refusal word holds this status and the index of its count.
         let (refusals, no_access) =
             (any("refusals", 0xf << 36 | 0x3f << 3), any("hubs_no_access", !1));
-        let status = W::choice(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));
+        let status =
+            W::if_then_else(no_access, number(10 << 36 | 52 << 3), number(13 << 36 | 51 << 3));
         let refusals = refusals | status;
         let version_cell = any("version_cell", 0);
         let version = part(version_cell, version_at, 2);
@@ -235,7 +236,7 @@ impl<W: Symbolic> State<W> {
         // The eight banks of an L2 control share an aligned block of 512 bytes.
         let bank = any("bank", (not_device & !DEVICE) | 0x1ff) | number(DEVICE);
         // Register 1 is the L2 control.
-        let address = W::choice((id ^ number(1)).zero_bit(), bank, address);
+        let address = W::if_then_else((id ^ number(1)).zero_bit(), bank, address);
         let (mask, pcr_mask) = (any("mask", 0), any("pcr_mask", 0));
         let (strand, stick, pcr) = (any("strand", !0xff), any("stick", 0), any("pcr", 0));
         let owner = strand.plus(number(1));

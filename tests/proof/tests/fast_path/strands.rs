@@ -7,7 +7,7 @@ use super::call;
 use super::world::Effect;
 
 /// Pairs of words that must be equal, or a description of a difference in anything else.
-pub(crate) type Played<W> = Result<Vec<(W, W)>, String>;
+pub(crate) type WordPairs<W> = Result<Vec<(W, W)>, String>;
 
 pub(crate) const G7: Register = Register::new(7);
 pub(crate) const O2: Register = Register::new(10);
@@ -85,7 +85,7 @@ const LEVELS: usize = 6;
 const OF_GUEST: usize = 2;
 
 /// Compares two strands. Returns pairs of words that must be equal, or a description of a difference in anything else.
-pub(crate) fn alike<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> Played<W> {
+pub(crate) fn compare_strands<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> WordPairs<W> {
     if (done.pc, done.npc, done.windows) != (expected.pc, expected.npc, expected.windows)
         || done.control != expected.control
         || done.registers.window() != expected.registers.window()
@@ -104,7 +104,7 @@ pub(crate) fn alike<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> Played<W
 }
 
 /// Compares the effects of an execution with the expected effects.
-pub(crate) fn effects_alike<W: Word>(done: &[Effect<W>], expected: &[Effect<W>]) -> Played<W> {
+pub(crate) fn compare_effects<W: Word>(done: &[Effect<W>], expected: &[Effect<W>]) -> WordPairs<W> {
     if done.len() != expected.len() {
         return Err(format!("effects: {done:?}, expected {expected:?}"));
     }
@@ -139,7 +139,10 @@ pub(crate) fn effects_alike<W: Word>(done: &[Effect<W>], expected: &[Effect<W>])
 }
 
 /// Compares two strands within the hypervisor. The trap registers of higher levels may differ.
-pub(crate) fn alike_within<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> Played<W> {
+pub(crate) fn compare_in_hypervisor<W: Word>(
+    done: &Strand<W>,
+    expected: &Strand<W>,
+) -> WordPairs<W> {
     let [done, expected] = [done, expected].map(|strand| {
         let mut strand = strand.clone();
         if strand.level() == Level::Hyperprivileged {
@@ -147,12 +150,12 @@ pub(crate) fn alike_within<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> P
         }
         strand
     });
-    alike(&done, &expected)
+    compare_strands(&done, &expected)
 }
 
 /// Compares two strands that execute a guest, in everything that the guest can observe, including the trap registers of levels that it can
 /// select. (The comparison includes the hypervisor's globals, so a test copies them first.)
-pub(crate) fn alike_in_guest<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> Played<W> {
+pub(crate) fn compare_in_guest<W: Word>(done: &Strand<W>, expected: &Strand<W>) -> WordPairs<W> {
     let seen = |strand: &Strand<W>| {
         let (below, above) = strand.control.frames();
         [below, above].concat()[..OF_GUEST].to_vec()
@@ -170,5 +173,5 @@ pub(crate) fn alike_in_guest<W: Word>(done: &Strand<W>, expected: &Strand<W>) ->
         }
         strand
     });
-    alike(&done, &expected)
+    compare_strands(&done, &expected)
 }

@@ -7,7 +7,7 @@ use simulator::interpreter::Instruction;
 use tests::random::Random;
 
 use super::change::{self, Change, Changed};
-use super::handlers::{Wrong, prove};
+use super::handlers::{Mismatch, prove};
 use super::image::Image;
 use super::paths;
 use super::scene::{Machine, Numbers, Source as _, Terms};
@@ -154,7 +154,7 @@ impl Sweep {
         // The first and the last scene, and some between them.
         let step = if few == 0 { 1 } else { with.len().div_ceil(few) };
         for scene in with.iter().step_by(step) {
-            let z3 = paths::each(solver.take().unwrap(), &[], || {
+            let z3 = paths::for_each(solver.take().unwrap(), &[], || {
                 let mut machine = Machine::new(image, state, &Terms);
                 machine.probes = (at, words.take().unwrap());
                 scenes[*scene].play(&mut machine).unwrap();
@@ -183,7 +183,7 @@ impl Sweep {
             match proved {
                 Ok(z3) => self.solver = Some(z3),
                 Err(wrong) => {
-                    let Wrong { differs, conditions, solver: mut z3 } = *wrong;
+                    let Mismatch { differs, conditions, solver: mut z3 } = *wrong;
                     let model = z3.model(&conditions);
                     self.solver = Some(z3);
                     return Err(Box::new((differs, *scene, model)));
@@ -202,7 +202,7 @@ impl Sweep {
         random: &mut Random,
     ) -> Vec<String> {
         let original = self.image.instruction(at).unwrap();
-        let is_near = |to| self.image.is_of_handler(to) || self.image.is_end(to);
+        let is_near = |to| self.image.is_in_handler(to) || self.image.is_end(to);
         let all = change::changes(&self.image, at, is_near);
         let (same, others): (Vec<Change>, _) =
             all.into_iter().partition(|change| Instruction::decode(change.word) == original);

@@ -4,10 +4,10 @@ use simulator::interpreter::instruction::{ControlRegister, Register};
 use simulator::interpreter::{Instruction, Strand, Word};
 
 use super::call::{self, G5, G6, Guest};
-use super::functions::of_rust;
+use super::functions::rust_windows;
 use super::scene::Machine;
 use super::state::{Symbolic, block};
-use super::strands::{self, Played, alike_in_guest, alike_within, copy_g7, take};
+use super::strands::{self, WordPairs, compare_in_guest, compare_in_hypervisor, copy_g7, take};
 use super::world::{Effect, register, register_at};
 
 const EBADTRAP: u64 = 7;
@@ -16,8 +16,8 @@ pub(crate) fn no_spill<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     number: u16,
     global: usize,
-) -> Played<W> {
-    let mut before = machine.hypervisor(Guest::KERNEL, of_rust(), machine.image.rust.trap);
+) -> WordPairs<W> {
+    let mut before = machine.hypervisor(Guest::KERNEL, rust_windows(), machine.image.rust.trap);
     call::write(&mut before, ControlRegister::Privileged(16), global as i16);
     goes_to(machine, before, number, machine.image.handlers.trapped)
 }
@@ -31,15 +31,15 @@ pub(crate) fn miss<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     number: usize,
     guest: Guest,
-) -> Played<W> {
-    let before = machine.guest(guest, of_rust());
+) -> WordPairs<W> {
+    let before = machine.guest(guest, rust_windows());
     machine.strand = before.clone();
     let trap = 0x3e + number as u16;
     let (space, place, _) = register::MISSED[number];
     let address = machine.any("missed", 0);
     machine.world.put(register_at(space, W::from(place)), address);
     take(&mut machine.strand, trap);
-    let bound = |number: u64| machine.kept(block::BOUNDS + 8 * number);
+    let bound = |number: u64| machine.block_word(block::BOUNDS + 8 * number);
     let [real, bytes, page, entry] = [0, 1, 2, 3].map(bound);
     let offset = address.minus(real);
     let trapped = machine.image.handlers.trapped;
@@ -47,18 +47,18 @@ pub(crate) fn miss<W: Symbolic>(
     take(&mut expected, trap);
     if less(offset, bytes).is_zero() {
         // The address is outside the guest's memory.
-        machine.until_at(trapped)?;
+        machine.run_until_address(trapped)?;
         call::enter_hypervisor(&mut expected);
         call::copy_hidden(&mut expected, &machine.strand);
         expected.ccr = machine.strand.ccr;
         (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
         drop(machine.effects());
-        return alike_within(&machine.strand, &expected);
+        return compare_in_hypervisor(&machine.strand, &expected);
     }
-    machine.until_guest()?;
+    machine.run_until_guest()?;
     call::execute(&mut expected, Instruction::Retry);
     call::copy_hidden(&mut expected, &machine.strand);
-    let mut pairs = alike_in_guest(&machine.strand, &expected)?;
+    let mut pairs = compare_in_guest(&machine.strand, &expected)?;
     let (written, at, _) = register::ENTRY[number];
     let effects = machine.effects();
     let [
@@ -80,8 +80,8 @@ pub(crate) fn software<W: Symbolic>(
     machine: &mut Machine<'_, W>,
     number: u16,
     guest: Guest,
-) -> Played<W> {
-    let before = machine.guest(guest, of_rust());
+) -> WordPairs<W> {
+    let before = machine.guest(guest, rust_windows());
     machine.strand = before.clone();
     let trap = 0x100 + number;
     take(&mut machine.strand, trap);
@@ -89,20 +89,20 @@ pub(crate) fn software<W: Symbolic>(
     take(&mut expected, trap);
     if machine.image.claims(number) {
         let general = machine.image.general;
-        machine.until_at(general)?;
+        machine.run_until_address(general)?;
         call::enter_hypervisor(&mut expected);
         (expected.pc, expected.npc) = (general, general + 4);
         let found = [G5, G6].map(|register| machine.strand.registers.get(register));
         call::copy_hidden(&mut expected, &machine.strand);
-        let mut pairs = alike_within(&machine.strand, &expected)?;
+        let mut pairs = compare_in_hypervisor(&machine.strand, &expected)?;
         pairs.extend([(found[0], W::from(number.into())), (found[1], machine.state().block)]);
         return Ok(pairs);
     }
-    machine.until_guest()?;
+    machine.run_until_guest()?;
     call::execute(&mut expected, Instruction::Done);
     expected.registers.set(Register::O0, W::from(EBADTRAP));
     call::copy_hidden(&mut expected, &machine.strand);
-    let pairs = alike_in_guest(&machine.strand, &expected)?;
+    let pairs = compare_in_guest(&machine.strand, &expected)?;
     machine.only_stores(&[], 0)?;
     Ok(pairs)
 }
@@ -112,8 +112,8 @@ pub(crate) fn goes<W: Symbolic>(
     number: u16,
     to: u64,
     guest: Guest,
-) -> Played<W> {
-    let before = machine.guest(guest, of_rust());
+) -> WordPairs<W> {
+    let before = machine.guest(guest, rust_windows());
     goes_to(machine, before, number, to)
 }
 
@@ -123,11 +123,11 @@ fn goes_to<W: Symbolic>(
     before: Strand<W>,
     number: u16,
     to: u64,
-) -> Played<W> {
+) -> WordPairs<W> {
     machine.strand = before;
     take(&mut machine.strand, number);
     let mut expected = machine.strand.clone();
-    machine.until_at(to)?;
+    machine.run_until_address(to)?;
     (expected.pc, expected.npc) = (to, to + 4);
     if machine.strand.registers.global() != expected.registers.global() {
         call::write(&mut expected, ControlRegister::Privileged(16), 3);
@@ -138,5 +138,5 @@ fn goes_to<W: Symbolic>(
     // The handler may change %ccr, because %tstate holds the condition codes.
     expected.ccr = machine.strand.ccr;
     machine.only_stores(&[], 0)?;
-    alike_within(&machine.strand, &expected)
+    compare_in_hypervisor(&machine.strand, &expected)
 }

@@ -142,7 +142,7 @@ impl Term {
     }
 
     /// Returns `a` if the condition is 1, and `b` if the condition is 0.
-    pub(crate) fn choice(condition: Self, a: Self, b: Self) -> Self {
+    pub(crate) fn if_then_else(condition: Self, a: Self, b: Self) -> Self {
         match condition.number() {
             _ if a == b => a,
             Some(0) => b,

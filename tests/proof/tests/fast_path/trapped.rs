@@ -11,13 +11,13 @@ use super::call::{self, G6, Guest, PC};
 use super::scene::Machine;
 use super::state::{Symbolic, block};
 use super::strands::{
-    INS, LOCALS, O2, OUTS, Played, alike_in_guest, alike_within, clear_level, copy_g7, eight,
-    level, take,
+    INS, LOCALS, O2, OUTS, WordPairs, clear_level, compare_in_guest, compare_in_hypervisor,
+    copy_g7, eight, level, take,
 };
 
 /// The offsets of the saved words: the trap's type, %tpc, %tnpc, %tstate, HTSTATE and level, %canrestore, %g0 to %g7, the locals and ins of
 /// each window, then %cansave, %otherwin, %cleanwin and %y.
-mod kept {
+mod saved {
     pub(super) const TPC: u64 = 0x08;
     pub(super) const TNPC: u64 = 0x10;
     pub(super) const GLOBALS: u64 = 0x38;
@@ -66,20 +66,20 @@ impl Trapped {
         &self,
         machine: &mut Machine<'_, W>,
         before: &Strand<W>,
-    ) -> Played<W> {
+    ) -> WordPairs<W> {
         let trapped = machine.strand.clone();
-        machine.until_at(machine.image.rust.recover)?;
+        machine.run_until_address(machine.image.rust.recover)?;
         let pairs = self.calls_rust(machine, before, &trapped, block::TRAPPED)?;
         let goes_on = machine.strand.registers.get(O2);
         self.rust(machine);
         machine.strand.registers.set(Register::O0, goes_on);
         let failed = machine.image.handlers.access_failed;
-        machine.world.put(machine.at(block::TRAPPED + kept::TPC), W::from(failed));
-        machine.world.put(machine.at(block::TRAPPED + kept::TNPC), W::from(failed + 4));
+        machine.world.put(machine.at(block::TRAPPED + saved::TPC), W::from(failed));
+        machine.world.put(machine.at(block::TRAPPED + saved::TNPC), W::from(failed + 4));
         Ok(pairs)
     }
 
-    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> Played<W> {
+    pub(crate) fn play<W: Symbolic>(&self, machine: &mut Machine<'_, W>) -> WordPairs<W> {
         let Self { guest, windows, number, decision, .. } = *self;
         let before = match self.at {
             None => machine.guest(guest, windows),
@@ -89,7 +89,7 @@ impl Trapped {
         take(&mut machine.strand, number);
         let trapped = machine.strand.clone();
         let base = if number == INTERRUPT { block::INTERRUPTED } else { block::TRAPPED };
-        machine.until_at(machine.image.rust.recover)?;
+        machine.run_until_address(machine.image.rust.recover)?;
         let mut pairs = self.calls_rust(machine, &before, &trapped, base)?;
         let goes_on = machine.strand.registers.get(O2);
         self.rust(machine);
@@ -100,7 +100,7 @@ impl Trapped {
             Decision::GoesOn => {}
             Decision::GoesOnWithOthers => self.others(machine, base, &mut expected),
             Decision::Reflected => {
-                for (offset, word) in [kept::TPC, kept::TNPC].into_iter().zip(ELSEWHERE) {
+                for (offset, word) in [saved::TPC, saved::TNPC].into_iter().zip(ELSEWHERE) {
                     machine.world.put(machine.at(base + offset), W::from(word));
                 }
                 reflect(&mut machine.strand, &trapped);
@@ -114,7 +114,7 @@ impl Trapped {
         }
         match self.at {
             None => {
-                machine.until_guest()?;
+                machine.run_until_guest()?;
                 take(&mut expected, number);
                 match decision {
                     Decision::Reflected => {
@@ -130,14 +130,14 @@ impl Trapped {
                 }
                 call::execute(&mut expected, Instruction::Retry);
                 call::copy_hidden(&mut expected, &machine.strand);
-                pairs.extend(alike_in_guest(&machine.strand, &expected)?);
+                pairs.extend(compare_in_guest(&machine.strand, &expected)?);
             }
             Some(at) => {
                 let [pc, _] = if decision == Decision::GoesOn { [at, 0] } else { ELSEWHERE };
-                machine.until(|strand| strand.pc == pc && level(strand) < level(&trapped))?;
+                machine.run_until(|strand| strand.pc == pc && level(strand) < level(&trapped))?;
                 (expected.pc, expected.npc) = (pc, pc + 4);
                 copy_g7(&mut expected, &machine.strand);
-                pairs.extend(alike_within(&machine.strand, &expected)?);
+                pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
                 let (_, above) = machine.strand.control.frames();
                 if above[0] != TrapFrame::default() {
                     return Err(format!("left: {:?}", above[0]));
@@ -155,12 +155,12 @@ impl Trapped {
         before: &Strand<W>,
         trapped: &Strand<W>,
         base: u64,
-    ) -> Played<W> {
+    ) -> WordPairs<W> {
         let number = |number: u64| W::from(number);
         let frame = trapped.control.frames().0.last().copied().unwrap_or_default();
         let WindowState { can_save, can_restore, other, clean, state } = before.windows;
         let number_of = |windows: u8| number(windows.into());
-        let mut pairs = machine.keeps(
+        let mut pairs = machine.block_pairs(
             base,
             &[
                 number(frame.number.into()),
@@ -175,17 +175,17 @@ impl Trapped {
         // The hypervisor's %g7 belongs to the report handlers.
         let globals = if self.at.is_some() && machine.reported.is_some() { 7 } else { 8 };
         let globals = &eight(before, 0)[1..globals];
-        pairs.extend(machine.keeps(base + kept::GLOBALS + 8, globals));
+        pairs.extend(machine.block_pairs(base + saved::GLOBALS + 8, globals));
         let mut registers = before.clone();
         for window in 0..WINDOWS {
             registers.registers.set_window(window);
             let words = [eight(&registers, LOCALS), eight(&registers, INS)].concat();
-            pairs.extend(machine.keeps(base + kept::WINDOWS + 128 * window as u64, &words));
+            pairs.extend(machine.block_pairs(base + saved::WINDOWS + 128 * window as u64, &words));
         }
         let last =
             [number_of(can_save), number_of(other), number_of(clean), W::from_half(before.y)];
-        pairs.extend(machine.keeps(base + kept::CANSAVE, &last));
-        machine.only_stores(&[[base, base + kept::END]], 1)?;
+        pairs.extend(machine.block_pairs(base + saved::CANSAVE, &last));
+        machine.only_stores(&[[base, base + saved::END]], 1)?;
         // The Rust handler's arguments, stack pointer and windows.
         let of_fault = |at: u64| {
             let faults = &machine.image.handlers.faults;
@@ -195,7 +195,7 @@ impl Trapped {
         let is_nested = goes_on == machine.image.handlers.access_failed;
         let stack = match is_nested {
             true => before.registers.get(Register::SP).minus(number(FRAME)),
-            false => machine.kept(block::STACK),
+            false => machine.block_word(block::STACK),
         };
         let called = eight(&machine.strand, OUTS);
         let block = machine.state().block;
@@ -212,15 +212,15 @@ impl Trapped {
         expected.registers = machine.strand.registers.clone();
         (expected.pc, expected.npc) = (machine.strand.pc, machine.strand.npc);
         (expected.windows, expected.ccr) = (free, machine.strand.ccr);
-        pairs.extend(alike_within(&machine.strand, &expected)?);
+        pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
         Ok(pairs)
     }
 
     /// The Rust handler clobbers all registers and returns.
     fn rust<W: Symbolic>(&self, machine: &mut Machine<'_, W>) {
         let returns = machine.strand.registers.get(Register::O7);
-        leaves_all(machine);
-        machine.rust_leaves("rust_g");
+        fill_all_windows(machine);
+        machine.clobber_registers("rust_g");
         let returns = returns.known().unwrap_or_default() + 8;
         (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
     }
@@ -232,13 +232,13 @@ impl Trapped {
         base: u64,
         expected: &mut Strand<W>,
     ) {
-        for (offset, word) in [kept::TPC, kept::TNPC].into_iter().zip(ELSEWHERE) {
+        for (offset, word) in [saved::TPC, saved::TNPC].into_iter().zip(ELSEWHERE) {
             machine.world.put(machine.at(base + offset), W::from(word));
         }
         let window = expected.registers.window();
         for (number, kind) in KINDS.iter().enumerate() {
             let words: Vec<W> = (0..16).map(|register| machine.any_of(kind, register)).collect();
-            let offset = base + kept::WINDOWS + 128 * number as u64;
+            let offset = base + saved::WINDOWS + 128 * number as u64;
             for (at, word) in (offset..).step_by(8).zip(&words) {
                 machine.world.put(machine.at(at), *word);
             }
@@ -257,7 +257,7 @@ impl Trapped {
 const KINDS: [&str; WINDOWS] = ["k0_", "k1_", "k2_", "k3_", "k4_", "k5_", "k6_", "k7_"];
 
 /// Fills all windows with values of Rust code.
-pub(crate) fn leaves_all<W: Symbolic>(machine: &mut Machine<'_, W>) {
+pub(crate) fn fill_all_windows<W: Symbolic>(machine: &mut Machine<'_, W>) {
     let window = machine.strand.registers.window();
     for number in 0..WINDOWS {
         machine.strand.registers.set_window(number);
@@ -297,12 +297,12 @@ pub(crate) fn starts_over<W: Symbolic>(
     at_level: usize,
     pairs: &mut Vec<(W, W)>,
 ) -> Result<(), String> {
-    machine.until_at(function)?;
+    machine.run_until_address(function)?;
     let block = machine.state().block;
     let called = eight(&machine.strand, OUTS);
     pairs.extend([
         (called[0], argument),
-        (called[6], machine.kept(block::STACK)),
+        (called[6], machine.block_word(block::STACK)),
         (machine.strand.registers.get(G6), block),
     ]);
     let free = WindowState { can_save: 6, can_restore: 0, other: 0, clean: 7, state: 0 };
@@ -312,6 +312,6 @@ pub(crate) fn starts_over<W: Symbolic>(
     }
     let returns = called[7].known().map_err(|trap| format!("{trap:?}"))? + 8;
     (machine.strand.pc, machine.strand.npc) = (returns, returns + 4);
-    machine.until_at(machine.image.handlers.enter.start)?;
+    machine.run_until_address(machine.image.handlers.enter.start)?;
     machine.only_stores(&[], 0)
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap, Word};
+use simulator::interpreter::{At, CounterRegister, Environment, Instruction, Level, Trap, Word};
 
 use super::image::Image;
 use super::state::{State, Symbolic, block, datum_mask, part, place};
@@ -59,7 +59,7 @@ impl<'a, W: Symbolic> World<'a, W> {
     }
 
     /// Returns `true` if both worlds have the same effects and stores.
-    pub(crate) fn did(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_effects(&self, other: &Self) -> bool {
         (&self.effects, &self.stored) == (&other.effects, &other.stored)
     }
 
@@ -94,9 +94,9 @@ impl<'a, W: Symbolic> World<'a, W> {
     }
 
     fn newest(stores: &[(W, W)], address: W, word: W) -> W {
-        stores
-            .iter()
-            .fold(word, |word, (at, stored)| W::choice((*at ^ address).zero_bit(), *stored, word))
+        stores.iter().fold(word, |word, (at, stored)| {
+            W::if_then_else((*at ^ address).zero_bit(), *stored, word)
+        })
     }
 
     fn datum(&self, address: W, shift: u8) -> W {
@@ -230,21 +230,21 @@ impl<W: Symbolic> Environment<W> for World<'_, W> {
         Ok(old)
     }
 
-    fn read(&mut self, register: Counting, _: Level) -> Result<W, Trap> {
+    fn read(&mut self, register: CounterRegister, _: Level) -> Result<W, Trap> {
         match register {
-            Counting::Pcr => {
+            CounterRegister::Pcr => {
                 self.effects.push(Effect::ReadPcr);
                 Ok(self.state.pcr)
             }
-            Counting::Stick => Ok(self.state.stick),
+            CounterRegister::Stick => Ok(self.state.stick),
             _ => Err(ELSEWHERE),
         }
     }
 
-    fn write(&mut self, register: Counting, value: W, _: Level) -> Result<(), Trap> {
+    fn write(&mut self, register: CounterRegister, value: W, _: Level) -> Result<(), Trap> {
         match register {
-            Counting::Pcr => self.effects.push(Effect::WritePcr(value)),
-            Counting::Status => self.effects.push(Effect::Halt(value)),
+            CounterRegister::Pcr => self.effects.push(Effect::WritePcr(value)),
+            CounterRegister::Status => self.effects.push(Effect::Halt(value)),
             _ => return Err(ELSEWHERE),
         }
         Ok(())

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Clock, Registers, StrandId, Version};
-use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
-use hv_core::{After, Caller, GuestId, Hypervisor, NoConsole, Strand};
+use hv_core::trace::{Clock19, Mode, NoTrace, Ring, Trace, Tracer};
+use hv_core::{Caller, GuestId, Hypervisor, NoConsole, Strand, TrapOutcome};
 use perfctr_service::trace::Get;
 use perfctr_service::{Grant, GuestConfig, PerfCounterService, StrandSet};
 use platform::{AccessError, Bus, Machine, Model, PhysicalAddress, StrandRegisters};
@@ -203,10 +203,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     if let Some((grant, version)) = refused(&kind) {
-        let hypervisor = hypervisor_for(Off, grant, version);
+        let hypervisor = hypervisor_for(NoTrace, grant, version);
         calls(black_box(&strand(&hypervisor, 70)), call, status);
     } else if !kind.contains("trace") {
-        with_strand(Off, |strand| calls(strand, call, status));
+        with_strand(NoTrace, |strand| calls(strand, call, status));
     } else {
         let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
         tracer.set_on(kind == "get_dram_traced");
@@ -284,7 +284,7 @@ fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> 
     let asked = [ApiGroup::VFALLS.0, version.major, version.minor, 0, 0];
     let mut registers = Registers::call(API_SET_VERSION, asked);
     let after = strand(&hypervisor, 70).core_trap(&mut registers);
-    assert_eq!((after, registers.o0), (After::Resume, 0), "the version is granted");
+    assert_eq!((after, registers.o0), (TrapOutcome::Resume, 0), "the version is granted");
     hypervisor
 }
 

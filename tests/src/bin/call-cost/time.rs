@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Instant;
 
 use guest_abi::Registers;
-use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
+use hv_core::trace::{Clock19, Mode, NoTrace, Ring, Trace, Tracer};
 
 use super::{
     FW_READ, Firmware, Hypercalls, Measured, Tick, call_of, hypercall, hypervisor, rustsbi_fw_read,
@@ -45,7 +45,7 @@ static RINGS: [Overwritten; 72] = [const { Ring::new(Mode::Overwrite) }; 72];
 
 pub(super) fn all() {
     calls();
-    let hypervisor = hypervisor(Off);
+    let hypervisor = hypervisor(NoTrace);
     for (name, kinds) in AT_ONCE {
         let mut rates: [Vec<f64>; 2] = Default::default();
         for _ in 0..ROUNDS_AT_ONCE {
@@ -61,7 +61,7 @@ fn calls() {
     let firmware = Firmware::new();
     let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
     tracer.set_on(true);
-    let rounds: Vec<[f64; KINDS.len() + 2]> = with_strand(Off, |strand| {
+    let rounds: Vec<[f64; KINDS.len() + 2]> = with_strand(NoTrace, |strand| {
         with_strand(&tracer, |traced| {
             let round = || {
                 let mut frame = FW_READ;
@@ -112,7 +112,7 @@ fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, 
 }
 
 /// Returns the number of calls served per second when a separate strand makes the calls of each of `kinds`.
-fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
+fn rate(hypervisor: &Hypercalls<NoTrace>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {
         let strand = super::strand(hypervisor, number);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use simulator::interpreter::{At, Counting, Environment, Instruction, Level, Trap};
+use simulator::interpreter::{At, CounterRegister, Environment, Instruction, Level, Trap};
 
 /// The first address of the memory. Execution begins there.
 pub(crate) const BASE: u64 = 0x8000_0000;
@@ -74,11 +74,11 @@ impl Environment for Memory {
         Ok(())
     }
 
-    fn read(&mut self, register: Counting, _: Level) -> Result<u64, Trap> {
+    fn read(&mut self, register: CounterRegister, _: Level) -> Result<u64, Trap> {
         panic!("{register:?} is not part of a walk")
     }
 
-    fn write(&mut self, register: Counting, _: u64, _: Level) -> Result<(), Trap> {
+    fn write(&mut self, register: CounterRegister, _: u64, _: Level) -> Result<(), Trap> {
         panic!("{register:?} is not part of a walk")
     }
 }

@@ -68,9 +68,9 @@ pub(super) struct LockCall {
     /// The number of words in the log before the current block.
     pub(super) from: usize,
     /// Whether the current block stays in the log.
-    keeps: bool,
+    is_kept: bool,
     /// The numbers of this call's blocks that stay in the log.
-    kept: Vec<u32>,
+    kept_blocks: Vec<u32>,
     /// The numbers of all blocks that the thread has executed in this call.
     executed: HashSet<u32>,
     /// The log position before the function's first block.
@@ -83,7 +83,7 @@ pub(super) struct LockCall {
     /// The address of the mutex that a wait for a condition releases. `None` until the mutex is known, and for other calls.
     pub(super) mutex: Option<u64>,
     /// The number of this call's references that are left out of the log.
-    left_out: u64,
+    omitted: u64,
 }
 
 impl LockCall {
@@ -100,24 +100,24 @@ impl LockCall {
             depth: 0,
             block,
             from,
-            keeps: true,
-            kept: vec![block.number()],
+            is_kept: true,
+            kept_blocks: vec![block.number()],
             executed: HashSet::new(),
             place,
             object: None,
             signal: None,
             mutex: None,
-            left_out: 0,
+            omitted: 0,
         }
     }
 
     /// Ends the current block. Removes the block from the log if it is not kept.
     pub(super) fn end_block(&mut self, log: &mut Log) {
-        if self.keeps {
+        if self.is_kept {
             return;
         }
         let instructions = u64::from(self.block.instructions());
-        self.left_out += instructions + log.accesses(self.from).count() as u64;
+        self.omitted += instructions + log.accesses(self.from).count() as u64;
         log.truncate(self.from);
     }
 
@@ -140,25 +140,25 @@ impl LockCall {
     /// Ends a call although it has not returned.
     pub(super) fn give_up(mut self, log: &mut Log) {
         self.end_block(log);
-        self.say_what_is_left_out(log);
+        self.log_omitted(log);
     }
 
-    pub(super) fn say_what_is_left_out(&self, log: &mut Log) {
-        if self.left_out > 0 {
-            log.order(Order::LeftOut(self.left_out));
+    pub(super) fn log_omitted(&self, log: &mut Log) {
+        if self.omitted > 0 {
+            log.order(Order::LeftOut(self.omitted));
         }
     }
 
-    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more than `MOST_BLOCKS`
+    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more than `MAX_BLOCKS`
     /// different blocks in this call. The thread must then have left the function without returning from it.
     pub(super) fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
         /// The maximum number of different blocks that a lock function executes, including the blocks of the functions that it calls.
-        const MOST_BLOCKS: usize = 1 << 10;
+        const MAX_BLOCKS: usize = 1 << 10;
         self.executed.insert(block.number());
-        let is_inside = self.executed.len() <= MOST_BLOCKS;
-        self.keeps = !is_inside || self.depth == 0 && !self.kept.contains(&block.number());
-        if self.keeps {
-            self.kept.push(block.number());
+        let is_inside = self.executed.len() <= MAX_BLOCKS;
+        self.is_kept = !is_inside || self.depth == 0 && !self.kept_blocks.contains(&block.number());
+        if self.is_kept {
+            self.kept_blocks.push(block.number());
         }
         (self.block, self.from) = (block, from);
         is_inside

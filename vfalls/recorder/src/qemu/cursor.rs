@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::SharedThread;
-use crate::process::MOST_THREADS;
+use crate::process::MAX_THREADS;
 use crate::thread::Thread;
 
 /// Where a thread's callbacks append words to the thread's log.
@@ -30,21 +30,21 @@ pub(super) struct Cursor {
 unsafe impl Sync for Cursor {}
 
 /// The cursors of all threads, indexed by QEMU's number for the thread's virtual processor. Each cursor has a cache line of its own.
-static CURSORS: [Cursor; MOST_THREADS as usize] = [const {
+static CURSORS: [Cursor; MAX_THREADS as usize] = [const {
     Cursor {
         next: Cell::new(ptr::null_mut()),
         end: Cell::new(ptr::null_mut()),
         access_end: Cell::new(ptr::null_mut()),
         thread: AtomicPtr::new(ptr::null_mut()),
     }
-}; MOST_THREADS as usize];
+}; MAX_THREADS as usize];
 
 impl Cursor {
     /// Returns the cursor of a virtual processor. A processor without a recorded thread does not execute, so it can share another
     /// processor's cursor.
     #[inline(always)]
     pub(super) fn of(vcpu: u32) -> &'static Self {
-        const { assert!(MOST_THREADS == 1 << 16) };
+        const { assert!(MAX_THREADS == 1 << 16) };
         &CURSORS[usize::from(vcpu as u16)]
     }
 
@@ -105,7 +105,7 @@ impl Cursor {
 
     /// Opens the cursor at the end of the thread's log. `may_join` says whether loads may join threads.
     pub(super) fn open(&self, thread: &mut Thread, may_join: bool) {
-        let from = thread.examined_from();
+        let from = thread.examine_threshold();
         let log = thread.log.words();
         let (length, end) = (log.len(), from.min(log.capacity().saturating_sub(2)));
         let start = log.as_mut_ptr();

@@ -26,11 +26,11 @@ fn begin(vcpu: c_uint, block: *mut c_void, enters: bool) {
     let Some((mut thread, process)) = (unsafe { executing(vcpu) }) else {
         return;
     };
-    if thread.block_alone(process, BlockFacts(block.addr() as u64), enters)
+    if thread.block_if_recorded(process, BlockFacts(block.addr() as u64), enters)
         && let Some(id) = ID.get()
     {
         // SAFETY: the number is this plug-in's. QEMU stops all threads before it translates blocks again.
-        unsafe { qemu_plugin_reset(*id, again as Simple0) };
+        unsafe { qemu_plugin_reset(*id, retranslate as Simple0) };
     }
 }
 
@@ -50,13 +50,13 @@ pub(super) extern "C" fn atomic(vcpu: c_uint, info: u32, address: u64, instructi
 
 fn is_recorded(vcpu: c_uint) -> bool {
     // SAFETY: QEMU calls the callers of this function on the thread's host thread.
-    unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.at.is_recorded)
+    unsafe { executing(vcpu) }.is_some_and(|(thread, _)| thread.tracker.is_recorded)
 }
 
 /// QEMU calls this function while no thread executes, after it has forgotten all blocks and callbacks.
-extern "C" fn again(id: u64) {
+extern "C" fn retranslate(id: u64) {
     if let Some(only) = super::PROCESS.get().and_then(|process| process.only.as_ref()) {
-        only.switch();
+        only.update_instrumenting();
     }
     register(id);
 }

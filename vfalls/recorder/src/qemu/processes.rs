@@ -38,7 +38,7 @@ pub(super) fn no_fork() -> RwLockReadGuard<'static, ()> {
 }
 
 /// How long an exiting process waits for the end of another thread's fork.
-const LONGEST_FORK: Duration = Duration::from_secs(1);
+const FORK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Waits until no thread is forking this process, which is about to exit. The wait is limited, because QEMU no longer reports the end of a
 /// fork at this point. Returns `false` in a forked process that has not begun its own recording.
@@ -47,7 +47,7 @@ pub(super) fn wait_for_forks() -> bool {
         return false;
     }
     let began = Instant::now();
-    while FORKS.try_read().is_err() && began.elapsed() < LONGEST_FORK {
+    while FORKS.try_read().is_err() && began.elapsed() < FORK_TIMEOUT {
         thread::sleep(Duration::from_millis(1));
     }
     true
@@ -88,7 +88,7 @@ pub(super) fn begin_fork(shared: &SharedThread, process: &Process) {
     let mut in_call = lock(&shared.in_call);
     *in_call = true;
     // SAFETY: the lock is held, and the thread is in a system call.
-    let number = process.forks(unsafe { &mut *shared.thread.get() });
+    let number = process.before_fork(unsafe { &mut *shared.thread.get() });
     FORKING.set(Some(Forking { process: number, _whole: whole }));
 }
 
@@ -108,7 +108,7 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
     if child == 0 {
         // SAFETY: this host thread is the only one of the process, and the thread is in a system call.
         let before = unsafe { &mut *shared.thread.get() };
-        let own = SharedThread::new(process.forked(number, before), false);
+        let own = SharedThread::new(process.after_fork(number, before), false);
         let mut threads = threads();
         for other in 0..threads.len() as c_uint {
             Cursor::of(other).set_thread(ptr::null_mut());
@@ -125,7 +125,7 @@ pub(super) fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, c
             process.orders.child(child, number);
             // The parent reports the child. If the child reported its own start, the parent might end before that, and the recording could
             // end without the child.
-            process.output.say("child", &child.to_string());
+            process.output.notify("child", &child.to_string());
         }
         *lock(&shared.in_call) = false;
     }
@@ -151,5 +151,5 @@ pub(super) fn replace_program(
         // SAFETY: the path and the strings of both lists end with a null byte, and the lists end with a null pointer.
         unsafe { execve(c"/proc/self/exe".as_ptr(), words.as_ptr(), environment.as_ptr()) };
     }
-    process.output.say("refused", &number.to_string());
+    process.output.notify("refused", &number.to_string());
 }

@@ -73,7 +73,7 @@ impl Consoles {
 
     /// Prints a message on its own line. If the last printed line is incomplete, ends that line
     /// first.
-    pub(crate) fn tell(&mut self, line: &str, output: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn print_message(&mut self, line: &str, output: &mut impl Write) -> io::Result<()> {
         self.end_alone(output)?;
         writeln!(output, "{line}")
     }

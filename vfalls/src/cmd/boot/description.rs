@@ -18,7 +18,7 @@ use simulator::machine::guests::NamedGuest;
 use crate::cmd::boot::images::Image;
 
 /// A complete machine description, and the machine and guests that it describes.
-pub(crate) struct Complete {
+pub(crate) struct CompleteDescription {
     /// The description in binary form, as the hypervisor reads it.
     pub(crate) bytes: Vec<u8>,
     pub(crate) machine: Machine,
@@ -29,7 +29,11 @@ pub(crate) struct Complete {
 /// Reads a binary or TOML description, and adds the memory and the entry of each guest. If `images`
 /// is empty, every guest executes the bundled image. Fails if the number of images differs from the
 /// number of guests.
-pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow::Result<Complete> {
+pub(crate) fn from_file(
+    path: &Path,
+    images: Vec<Image>,
+    memory: u64,
+) -> anyhow::Result<CompleteDescription> {
     let name = || path.display().to_string();
     let description =
         match path.extension().is_some_and(|extension| extension == OsStr::new("toml")) {
@@ -48,9 +52,9 @@ pub(crate) fn with_one_guest(
     strands: &[StrandId],
     image: Image,
     memory: u64,
-) -> anyhow::Result<Complete> {
+) -> anyhow::Result<CompleteDescription> {
     let all_rights = GuestConfig::new(strands.iter().copied().collect(), Grant::ALL);
-    let description = Description::of(machine, [(&*image.short(), all_rights)]);
+    let description = Description::for_machine(machine, [(&*image.short(), all_rights)]);
     complete(description, vec![image], memory)
 }
 
@@ -63,7 +67,7 @@ fn complete(
     mut description: Description,
     mut images: Vec<Image>,
     memory: u64,
-) -> anyhow::Result<Complete> {
+) -> anyhow::Result<CompleteDescription> {
     let list = description.nodes.iter().find(|node| node.name == "guests");
     let arcs = list.into_iter().flat_map(|list| &list.properties);
     let guests: Vec<usize> = arcs
@@ -84,7 +88,7 @@ fn complete(
     let mut base = PARTITION;
     for (guest, image) in guests.iter().zip(&images) {
         let placed = GuestMemory { base, size: memory, real: REAL, entry: image.entry };
-        if let Err(name) = description.place(*guest, placed) {
+        if let Err(name) = description.assign_memory(*guest, placed) {
             bail!("guest {guest} has {name}, which vfalls boot sets");
         }
         base += memory;
@@ -98,5 +102,5 @@ fn complete(
     for guest in &guests {
         ensure!(!guest.config.strands.is_empty(), "guest {} has no strand", guest.name);
     }
-    Ok(Complete { bytes, machine, guests, images })
+    Ok(CompleteDescription { bytes, machine, guests, images })
 }

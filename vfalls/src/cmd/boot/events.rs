@@ -104,7 +104,8 @@ impl Events {
     pub(super) fn read(&mut self, execution: &mut Execution) -> anyhow::Result<()> {
         if let Some((_, rings)) = &mut self.recorded {
             rings.read(&*execution);
-            let distance = CONDITIONS.heartbeat(rings.layout().bits().wrap()).unwrap_or(u64::MAX);
+            let distance =
+                CONDITIONS.max_heartbeat_interval(rings.layout().bits().wrap()).unwrap_or(u64::MAX);
             if execution.now() - self.last_heartbeat >= distance {
                 self.last_heartbeat = execution.now();
                 self.strands.iter().for_each(|strand| execution.heartbeat(*strand));

@@ -13,7 +13,7 @@ use simulator::text::line;
 use crate::cmd::boot::elf;
 
 /// The maximum size of an image file, in bytes. Larger files are rejected.
-const LONGEST: u64 = 1 << 30;
+const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
 // Images compressed with gzip. bundled/README.md says where they come from.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
@@ -33,7 +33,7 @@ pub(crate) struct Image {
 impl Image {
     /// Reads an image that must fit into `memory`.
     pub(crate) fn read(path: &Path, memory: &Range<u64>) -> anyhow::Result<Self> {
-        let bytes = input::read(path, LONGEST)?;
+        let bytes = input::read(path, MAX_IMAGE_BYTES)?;
         Self::new(path.display().to_string(), Some(path), bytes, memory)
     }
 

@@ -11,7 +11,7 @@ pub(crate) mod images;
 mod places;
 mod report;
 
-use crate::plain::{Plain, raw_stderr, raw_stdout};
+use crate::plain::{EscapingWriter, raw_stderr, raw_stdout};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,11 +22,11 @@ use platform::memory_map::RESET_CODE;
 use platform::memory_map::start::{CLOCKS, ENTRY, MACHINE, machine_word};
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Interfaces, Limits, Setup, Stop, map};
-use simulator::input::{self, LONGEST_STREAM};
+use simulator::input::{self, MAX_STREAM_BYTES};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
 use simulator::memory::Pages;
-use simulator::operator::{Operator, Scenario, Worked};
+use simulator::operator::{Operator, OperatorProgress, Scenario};
 use simulator::replay::Selection;
 use simulator::run::Run;
 
@@ -40,7 +40,7 @@ use crate::page::Page;
 use crate::say::say;
 
 use self::consoles::Consoles;
-use self::description::Complete;
+use self::description::CompleteDescription;
 use self::events::{EventArgs, Events};
 use self::gdb::Debugged;
 use self::images::Image;
@@ -156,7 +156,7 @@ const BATCH: u64 = 1 << 20;
 const CLOCK_PERIOD: u64 = 10_000;
 
 /// The maximum length of the file for a console's input, in bytes.
-const LONGEST_INPUT: u64 = 1 << 30;
+const MAX_INPUT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
@@ -173,7 +173,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         hypervisor.name
     );
     if hypervisor.path.is_some() {
-        tell_interfaces(&hypervisor.name, &interfaces);
+        print_interfaces(&hypervisor.name, &interfaces);
     }
     let complete = args.describe(memory)?;
     let selection = args.selection(&complete)?;
@@ -225,7 +225,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         .debug(port)?,
     };
     consoles.end(stdout)?;
-    for step in operator.left() {
+    for step in operator.remaining() {
         say(format_args!(
             "note: {}:{}: not reached, because the machine stopped earlier",
             operator.scenario(),
@@ -233,7 +233,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         ));
     }
     let mut executed = execution.executed(&selection, &complete.guests);
-    executed.steps = operator.made().to_vec();
+    executed.steps = operator.completed().to_vec();
     let images = complete.images.iter();
     for (number, (guest, image)) in executed.guests.iter_mut().zip(images).enumerate() {
         guest.state = consoles.state(&mut execution, number);
@@ -241,7 +241,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
     executed.hypervisor.console = String::from_utf8_lossy(consoles.hypervisor()).into_owned();
-    let stdout = &mut Plain::new(stdout);
+    let stdout = &mut EscapingWriter::new(stdout);
     writeln!(stdout)?;
     report::print(stdout, &executed)?;
     if args.log {
@@ -260,7 +260,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
 }
 
 /// Prints which optional interfaces an image lacks, and which of its interfaces have a version that this program does not know.
-fn tell_interfaces(image: &str, interfaces: &Interfaces) {
+fn print_interfaces(image: &str, interfaces: &Interfaces) {
     let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
     if !lacking.is_empty() {
         say(format_args!(
@@ -279,13 +279,13 @@ fn tell_interfaces(image: &str, interfaces: &Interfaces) {
 
 fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path != Path::new("-") {
-        return Ok(input::read(path, LONGEST_INPUT)?);
+        return Ok(input::read(path, MAX_INPUT_BYTES)?);
     }
-    Ok(input::read_stream("-", io::stdin().lock(), LONGEST_STREAM)?)
+    Ok(input::read_stream("-", io::stdin().lock(), MAX_STREAM_BYTES)?)
 }
 
 impl BootArgs {
-    fn describe(&self, memory: u64) -> anyhow::Result<Complete> {
+    fn describe(&self, memory: u64) -> anyhow::Result<CompleteDescription> {
         let real = description::real(memory);
         let images = self.guests.iter().map(|path| Image::read(path, &real));
         let mut images: Vec<Image> = images.collect::<anyhow::Result<_>>()?;
@@ -313,7 +313,7 @@ impl BootArgs {
         description::with_one_guest(machine, &strands, image, memory)
     }
 
-    fn scenario(&self, complete: &Complete) -> anyhow::Result<Scenario> {
+    fn scenario(&self, complete: &CompleteDescription) -> anyhow::Result<Scenario> {
         let Some(path) = &self.scenario else {
             return Ok(Scenario::default());
         };
@@ -326,7 +326,7 @@ impl BootArgs {
         Ok(unchecked.check(complete.machine, &complete.guests, &[])?)
     }
 
-    fn selection(&self, complete: &Complete) -> anyhow::Result<Selection> {
+    fn selection(&self, complete: &CompleteDescription) -> anyhow::Result<Selection> {
         match &self.event[..] {
             [] => Ok(Selection::default_for(complete.machine)),
             events => Ok(Selection::parse(&events.join(","))?),
@@ -338,7 +338,7 @@ impl BootArgs {
 fn load(
     execution: &mut Execution,
     hypervisor: &Image,
-    complete: &Complete,
+    complete: &CompleteDescription,
     memory: u64,
 ) -> anyhow::Result<()> {
     execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
@@ -378,11 +378,11 @@ fn execute(
         let mut worked = false;
         loop {
             match operator.work(execution, executed) {
-                Worked::Nothing => break,
-                Worked::Asked => {}
-                Worked::Made(_, step) => {
+                OperatorProgress::Nothing => break,
+                OperatorProgress::Requested => {}
+                OperatorProgress::Completed(_, step) => {
                     let line = report::step(&scenario, step);
-                    progress.suspend(|| consoles.tell(&line, output))?;
+                    progress.suspend(|| consoles.print_message(&line, output))?;
                 }
             }
             worked = true;
@@ -399,7 +399,8 @@ fn execute(
         if interrupt::happened() {
             bail!(Interrupted);
         }
-        let batch = BATCH.min(left).min(operator.patience(most - left)).min(events.patience());
+        let batch =
+            BATCH.min(left).min(operator.until_next_work(most - left)).min(events.patience());
         stop = execution.run(Limits::instructions(batch));
         left -= batch;
         events.read(execution)?;

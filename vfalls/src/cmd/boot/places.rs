@@ -6,11 +6,11 @@ use object::read::elf::ProgramHeader;
 use object::{BigEndian, Object};
 
 use crate::cmd::boot::consoles::Consoles;
-use crate::cmd::boot::description::Complete;
+use crate::cmd::boot::description::CompleteDescription;
 use crate::cmd::boot::images::Image;
 use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
-use crate::symbols::debugging::Debugging;
+use crate::symbols::debugging::DebugInfo;
 
 /// Looks for consoles that end with the message of a fatal trap. Prints the function and the source
 /// line of each address in such a message, and the instruction at %tpc.
@@ -18,7 +18,7 @@ pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
     hypervisor: &Image,
-    complete: &Complete,
+    complete: &CompleteDescription,
 ) -> io::Result<()> {
     for (number, (guest, image)) in complete.guests.iter().zip(&complete.images).enumerate() {
         let text = String::from_utf8_lossy(consoles.text(number));
@@ -28,7 +28,7 @@ pub(crate) fn print(
         let image = if is_hypervisor { hypervisor } else { image };
         for (register, address) in addresses {
             let address = u64::from_str_radix(&address, 16).unwrap_or(0);
-            let place = image.place(address);
+            let location = image.location(address);
             let instruction = match register {
                 "%tpc" => image.word(address).map(|word| {
                     let instruction = disassembly(word);
@@ -37,8 +37,8 @@ pub(crate) fn print(
                 }),
                 _ => None,
             };
-            if place.is_some() || instruction.is_some() {
-                let found = [place, instruction].into_iter().flatten();
+            if location.is_some() || instruction.is_some() {
+                let found = [location, instruction].into_iter().flatten();
                 let found = found.collect::<Vec<_>>().join(": ");
                 writeln!(output, "{}: {register} {address:#x} {found}", guest.name)?;
             }
@@ -62,9 +62,9 @@ impl Image {
 
     /// Returns the function and the source line of an address. Without debugging information,
     /// returns the function alone.
-    fn place(&self, address: u64) -> Option<String> {
-        if let Some(place) = place(&self.bytes, address) {
-            return Some(place);
+    fn location(&self, address: u64) -> Option<String> {
+        if let Some(location) = location(&self.bytes, address) {
+            return Some(location);
         }
         let elf = elf::parse(&self.bytes).ok()?;
         let symbols = elf.symbol_map();
@@ -75,8 +75,8 @@ impl Image {
 
 /// Returns the function and the source line of an address; `None` if the file has no debugging
 /// information for it.
-fn place(elf: &[u8], address: u64) -> Option<String> {
-    let debugging = Debugging::new(elf, None).ok()?;
+fn location(elf: &[u8], address: u64) -> Option<String> {
+    let debugging = DebugInfo::new(elf, None).ok()?;
     let mut frames = debugging.frames(address)?;
     let frame = frames.next().ok()??;
     let function = frame.function.as_ref();

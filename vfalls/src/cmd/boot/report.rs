@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use simulator::execute::log::{Log, Noted, What};
+use simulator::execute::log::{Log, LogEntry, What};
 use simulator::execute::records::Failure;
 use simulator::machine::strands;
 use simulator::memory::Served;
-use simulator::run::{ByWhom, ClockRun, Executed, GuestRun, Hypercalls, StepRun, StrandRun};
+use simulator::run::{BySoftware, ClockRun, Executed, GuestRun, Hypercalls, StepRun, StrandRun};
 
 use crate::disassembly::sparc::disassembly;
 use crate::numbers::counted;
@@ -30,7 +30,7 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
         writeln!(output, "clock: {clock} has changed {times}; it ends {differs} the true time")?;
     }
     for failure in &run.failures {
-        write!(output, "\n{}", told(failure))?;
+        write!(output, "\n{}", failure_text(failure))?;
     }
     if run.hypervisor.left_out > 0 {
         let messages = counted(run.hypervisor.left_out, "message");
@@ -51,7 +51,7 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
 
 /// Describes a failure. The first line is a summary; further lines show the registers of an
 /// unexpected trap.
-fn told(failure: &Failure) -> String {
+fn failure_text(failure: &Failure) -> String {
     let named = failure.named_registers().map(|(name, value)| format!("{name} {value:#x}"));
     let named: Vec<_> = named.collect();
     let lines = named.chunks(7).map(|line| format!("  {}\n", line.join(", ")));
@@ -73,7 +73,7 @@ pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
 
 /// Prints a list of the instructions and registers that the machine does not simulate in full.
 pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
-    for Noted { strand, pc, what } in log.entries() {
+    for LogEntry { strand, pc, what } in log.entries() {
         write!(output, "strand {strand} at {pc:#x}: {what}")?;
         match what {
             What::Illegal(word) | What::FloatingPoint(word) => {
@@ -108,7 +108,7 @@ fn strand_table(run: &Executed) -> String {
         ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
     );
     for StrandRun { strand, instructions, cycles, traps, served } in &run.strands {
-        let (ByWhom { guest, hypervisor }, cycles) = (*instructions, cycles.sum());
+        let (BySoftware { guest, hypervisor }, cycles) = (*instructions, cycles.sum());
         let Served { l2, local, remote, c2c } = *served;
         let cpi = cycles as f64 / instructions.sum().max(1) as f64;
         let work = [strand.number().into(), guest, hypervisor, cycles];
@@ -161,7 +161,7 @@ operator: the hypervisor took the unexpected trap 0x30 at 0x31, on strand 8 of g
   %g2 0x37, %g3 0x38, %g4 0x39, %g5 0x3a, %g6 0x3b, %g7 0x3c, %o0 0x3d
   %o1 0x3e, %o2 0x3f, %o3 0x40, %o4 0x41, %o5 0x42, %o6 0x43, %o7 0x44
 ";
-        assert_eq!(told(&failure), shown);
-        assert_eq!(told(&Failure { registers: Vec::new(), ..failure }).lines().count(), 1);
+        assert_eq!(failure_text(&failure), shown);
+        assert_eq!(failure_text(&Failure { registers: Vec::new(), ..failure }).lines().count(), 1);
     }
 }

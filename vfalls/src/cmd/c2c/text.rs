@@ -12,13 +12,13 @@ use simulator::analysis::sharing::{Code, Separated, SharedLine, SharingReport, b
 use simulator::machine::strands::ranges;
 
 /// The maximum number of rows in the table of a line's users.
-const MOST_GROUPS: usize = 24;
+const MAX_GROUPS: usize = 24;
 
 /// The maximum length of a function's name in the text, in characters.
-const MOST_NAME: usize = 40;
+const MAX_NAME: usize = 40;
 
 /// The maximum number of variables that the text names for each line.
-const MOST_VARIABLES: usize = 3;
+const MAX_VARIABLES: usize = 3;
 
 /// Prints the lines, the users of each line, and the cost of a replay that keeps falsely shared
 /// bytes in separate lines.
@@ -70,8 +70,8 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     write!(output, "{}", table::text(&table))?;
     for (number, line) in (1..).zip(lines) {
         let names = line.variables.as_deref().unwrap_or_default();
-        let more = if names.len() > MOST_VARIABLES { ", ..." } else { "" };
-        let variables = names[..names.len().min(MOST_VARIABLES)].join(", ") + more;
+        let more = if names.len() > MAX_VARIABLES { ", ..." } else { "" };
+        let variables = names[..names.len().min(MAX_VARIABLES)].join(", ") + more;
         let heading = format!("#{number}  {:#x}  {}", line.address, line.sharing.name());
         writeln!(output, "\n{}", format!("{heading}  {variables}").trim_end())?;
         write!(output, "{}", users(line))?;
@@ -121,7 +121,7 @@ fn users(line: &SharedLine) -> String {
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|((bytes, ..), group)| (bytes.trailing_zeros(), Reverse(group.times)));
     let mut table = table::with_header("bytes|nodes|threads|what|>times|function|source");
-    for ((used, _, done), group) in groups.iter().take(MOST_GROUPS) {
+    for ((used, _, done), group) in groups.iter().take(MAX_GROUPS) {
         let function = group.code.and_then(|code| code.function.as_deref());
         let source = group.code.and_then(|code| code.source.as_deref());
         table.add_row([
@@ -130,11 +130,11 @@ fn users(line: &SharedLine) -> String {
             ranges(group.threads.iter().copied()),
             done.name().to_owned(),
             group.times.to_string(),
-            cut(function.unwrap_or("-"), MOST_NAME),
+            cut(function.unwrap_or("-"), MAX_NAME),
             source.map_or("-", without_directory).to_owned(),
         ]);
     }
-    if let Some(more @ 1..) = groups.len().checked_sub(MOST_GROUPS) {
+    if let Some(more @ 1..) = groups.len().checked_sub(MAX_GROUPS) {
         table.add_row([format!("... and {more} more")]);
     }
     table::text(&table)

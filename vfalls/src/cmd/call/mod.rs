@@ -18,7 +18,7 @@ use crate::cmd::machine::MachineArgs;
 use line::Call;
 use script::Script;
 use session::Session;
-use simulator::input::{self, LONGEST_TEXT};
+use simulator::input::{self, MAX_TEXT_BYTES};
 
 /// Make hypercalls on a simulated machine, one for each line, and print %o0 to %o5 after each call
 ///
@@ -71,7 +71,7 @@ pub(crate) fn run(args: CallArgs) -> anyhow::Result<()> {
     };
     match args.file.filter(|file| file != Path::new("-")) {
         Some(file) => {
-            let bytes = input::read(&file, LONGEST_TEXT)?;
+            let bytes = input::read(&file, MAX_TEXT_BYTES)?;
             let name = file.display().to_string();
             make_all(Script::new(name, &*bytes, &guests), output)
         }

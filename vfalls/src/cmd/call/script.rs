@@ -11,7 +11,7 @@ use perfctr_service::GuestConfig;
 use super::line::{self, Call, Malformed, Trap};
 
 /// The maximum length of a line, in bytes.
-const LONGEST: usize = 1 << 16;
+const MAX_LINE_BYTES: usize = 1 << 16;
 
 /// How many characters of a bad line an error message shows at most.
 const SHOWN: usize = 60;
@@ -41,7 +41,7 @@ impl<R: Read> Script<R> {
         });
         Self {
             name,
-            reader: BufReader::with_capacity(LONGEST, stream),
+            reader: BufReader::with_capacity(MAX_LINE_BYTES, stream),
             line: Vec::new(),
             number: 0,
             guests: guests.collect(),
@@ -56,11 +56,11 @@ impl<R: Read> Script<R> {
     /// Reads the next line for [`call`](Self::call). Returns `false` at the end of the script.
     pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
         self.line.clear();
-        let read = (&mut self.reader).take(LONGEST as u64).read_until(b'\n', &mut self.line);
+        let read = (&mut self.reader).take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut self.line);
         let length = read.with_context(|| format!("{}: cannot be read", self.name))?;
         self.number += 1;
-        if length == LONGEST && self.line.last() != Some(&b'\n') {
-            let expected = format!("a line of fewer than {LONGEST} bytes");
+        if length == MAX_LINE_BYTES && self.line.last() != Some(&b'\n') {
+            let expected = format!("a line of fewer than {MAX_LINE_BYTES} bytes");
             return Err(self.error(Malformed::new(&self.text(), expected)));
         }
         Ok(length > 0)

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use guest_abi::{HvError, Registers, StrandId};
-use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand};
+use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Strand, TrapOutcome};
 use perfctr_service::{GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
@@ -68,7 +68,7 @@ impl<'a> Session<'a> {
             match call.trap {
                 Trap::Fast => strand.fast_trap(&mut registers),
                 Trap::Core => match strand.core_trap(&mut registers) {
-                    After::Resume | After::Exit(_) => {}
+                    TrapOutcome::Resume | TrapOutcome::Exit(_) => {}
                 },
                 Trap::Other(number) => strand.software_trap(number, &mut registers),
             }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use guest_abi::clock::{Clock, ClockSource};
-use hv_core::time::{DayReading, Followed, TimeOfDay};
+use hv_core::time::{Correction, DayReading, TimeOfDay};
 use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
@@ -11,7 +11,7 @@ use crate::cmd::clocks::host::HostClock;
 /// How many readings of the system's time of day led to each kind of correction. Also the
 /// difference between the computed time and the system's at the end.
 #[derive(Serialize, Default)]
-pub(super) struct Day {
+pub(super) struct TimeOfDayStats {
     readings: u32,
     agreed: u32,
     /// The number of readings that changed the rate.
@@ -22,20 +22,20 @@ pub(super) struct Day {
     ahead: i64,
 }
 
-impl Day {
+impl TimeOfDayStats {
     /// Counts a reading by the correction that followed it.
-    fn note(&mut self, followed: Followed) {
+    fn note(&mut self, followed: Correction) {
         self.readings += 1;
         match followed {
-            Followed::Agrees => self.agreed += 1,
-            Followed::Faster(_) | Followed::Slower(_) => self.slewed += 1,
-            Followed::Stepped(_) | Followed::Stands(_) => self.stepped += 1,
-            Followed::Ignored => self.readings -= 1,
+            Correction::Agrees => self.agreed += 1,
+            Correction::Faster(_) | Correction::Slower(_) => self.slewed += 1,
+            Correction::Stepped(_) | Correction::Paused(_) => self.stepped += 1,
+            Correction::Ignored => self.readings -= 1,
         }
     }
 }
 
-impl fmt::Display for Day {
+impl fmt::Display for TimeOfDayStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { readings, agreed, slewed, stepped, ahead } = self;
         write!(f, "{readings} readings, {agreed} agreed, {slewed} slewed, {stepped} stepped; ")?;
@@ -44,15 +44,15 @@ impl fmt::Display for Day {
 }
 
 /// A time of day that follows the system's time of day.
-pub(super) struct Following<C> {
+pub(super) struct TimeOfDayFollower<C> {
     clock: C,
     step: u64,
     system: HostClock,
     day: TimeOfDay,
-    found: Day,
+    found: TimeOfDayStats,
 }
 
-impl<C: Clock> Following<C> {
+impl<C: Clock> TimeOfDayFollower<C> {
     /// Starts at the system's time of day. Returns `None` if the system has none. `step` is the
     /// smallest step of `clock`, in nanoseconds.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
@@ -62,7 +62,7 @@ impl<C: Clock> Following<C> {
             clock,
             step,
             system,
-            found: Day::default(),
+            found: TimeOfDayStats::default(),
         })
     }
 
@@ -74,7 +74,7 @@ impl<C: Clock> Following<C> {
 
     /// Measures the difference between the computed time and the system's time. Returns the
     /// difference and the counts.
-    pub(super) fn end(mut self) -> Day {
+    pub(super) fn end(mut self) -> TimeOfDayStats {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);
         self.found.ahead = day.wrapping_sub(reading.day + self.step).cast_signed();
@@ -91,7 +91,7 @@ fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
         // `step`. A reading's time of day must never be ahead, so `step` is subtracted.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
-        late: system.describe().step.saturating_add(step),
+        max_lag: system.describe().step.saturating_add(step),
     };
     (0..8).fold(try_once(), |best, _| {
         let next = try_once();

@@ -66,12 +66,12 @@ impl ClockName {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostClock {
-    how: How,
+    method: ReadMethod,
     description: Description,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum How {
+enum ReadMethod {
     Cycles,
     System(ClockId),
     /// A file that contains the seconds since 1970. The file stays open until the program ends.
@@ -85,7 +85,7 @@ impl HostClock {
         if name == ClockName::Tsc {
             cycles()?;
             return processors.has("tsc").then_some(Self {
-                how: How::Cycles,
+                method: ReadMethod::Cycles,
                 description: Description {
                     name: name.text(),
                     scope: processors.scope(),
@@ -100,37 +100,42 @@ impl HostClock {
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };
-        Self::of_system(name.id()?, name.text(), name.rating(), hazards)
+        Self::from_system_clock(name.id()?, name.text(), name.rating(), hazards)
     }
 
     /// Returns the clock that shows the system's time of day, in nanoseconds since 1970; `None` if the system has no such clock.
     pub(crate) fn time_of_day() -> Option<Self> {
-        Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
+        Self::from_system_clock(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
     }
 
     /// Returns the clock of a PTP device, which counts nanoseconds; `None` if this process cannot read it.
-    pub(crate) fn of_device(path: &Path) -> Option<Self> {
-        Self::of_system(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
+    pub(crate) fn from_ptp_device(path: &Path) -> Option<Self> {
+        Self::from_system_clock(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
     }
 
     /// Returns a clock that reads whole seconds from a file. The clock counts nanoseconds, and is exact only when the file's value changes.
     /// Returns `None` if the file cannot be read.
-    pub(crate) fn of_seconds(path: &Path) -> Option<Self> {
+    pub(crate) fn from_seconds_file(path: &Path) -> Option<Self> {
         let file = open(path)?;
         seconds(file)?;
         let step = 0;
         let hz = 1_000_000_000;
         Some(Self {
-            how: How::Seconds(file),
+            method: ReadMethod::Seconds(file),
             description: Description { name: "rtc", width: Width::WORD, hz, step, ..pc::rtc(0) },
         })
     }
 
-    fn of_system(id: ClockId, name: &'static str, rating: u16, hazards: Hazards) -> Option<Self> {
+    fn from_system_clock(
+        id: ClockId,
+        name: &'static str,
+        rating: u16,
+        hazards: Hazards,
+    ) -> Option<Self> {
         let step = nanoseconds(clock_getres(id).ok()?)?;
         clock_gettime(id).ok()?;
         Some(Self {
-            how: How::System(id),
+            method: ReadMethod::System(id),
             description: Description {
                 name,
                 width: Width::WORD,
@@ -156,10 +161,10 @@ impl HostClock {
 
     /// Returns the clock's time in ticks; 0 if the clock cannot be read.
     pub(crate) fn now(&self) -> u64 {
-        match self.how {
-            How::Cycles => cycles(),
-            How::System(id) => clock_gettime(id).ok().and_then(nanoseconds),
-            How::Seconds(file) => seconds(file),
+        match self.method {
+            ReadMethod::Cycles => cycles(),
+            ReadMethod::System(id) => clock_gettime(id).ok().and_then(nanoseconds),
+            ReadMethod::Seconds(file) => seconds(file),
         }
         .unwrap_or(0)
     }

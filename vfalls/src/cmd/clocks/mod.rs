@@ -19,7 +19,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail, ensure};
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description};
-use hv_core::time::{Candidate, Environment, Limits, Operator, Timekeeper, Verdict, Watchdog};
+use hv_core::time::{
+    Candidate, Environment, Limits, OperatorSetting, Timekeeper, Verdict, Watchdog,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cmd::by_name;
@@ -27,13 +29,13 @@ use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, OutputFile};
 
-use self::day::Following;
+use self::day::TimeOfDayFollower;
 use self::fit::Fit;
 use self::host::{ClockName, HostClock};
 use self::machine::Processors;
 use self::measure::{Comparison, Rounds};
 use self::outside::{Comparisons, Device};
-use self::report::{ClockReport, ClockRow, Drift, Measured, Watched};
+use self::report::{ClockReport, ClockRow, Drift, Measured, WatchdogStats};
 use self::witness::Witnesses;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
@@ -123,20 +125,20 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system does not report the hazards `idles` and `rate_changes`, so this code assumes the worst case.
-        idles: true,
+        // The system does not report the hazards `idle_stops_counters` and `rate_changes`, so this code assumes the worst case.
+        idle_stops_counters: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),
-        poll: 1_000_000_000,
+        poll_interval: 1_000_000_000,
     };
     let candidates = ClockName::ALL.map(|name| Candidate {
         source: clocks[name as usize],
         operator: if args.disable.contains(&name) {
-            Operator::Disable
+            OperatorSetting::Disable
         } else if args.force.contains(&name) {
-            Operator::Force
+            OperatorSetting::Force
         } else {
-            Operator::Default
+            OperatorSetting::Default
         },
     });
     let strand = StrandId::new(0).context("a strand")?;
@@ -161,10 +163,10 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
     let present: Vec<ClockName> = present(&clocks).collect();
     let mut rounds = Rounds::new(clocks.into_iter().flatten().collect());
     let mut watchdog = Watchdog::new(Limits::default());
-    let mut watched = keeper.as_ref().map(|_| Watched::default());
+    let mut watched = keeper.as_ref().map(|_| WatchdogStats::default());
     let mut day = keeper.as_ref().and_then(|keeper| {
         let of = clocks[keeper.chosen()]?.describe();
-        Following::new(keeper.clock(strand), nanoseconds(of.step, of) as u64)
+        TimeOfDayFollower::new(keeper.clock(strand), nanoseconds(of.step, of) as u64)
     });
     let mut comparisons = ClockName::ALL.map(|name| compare(name, &clocks));
     for round in 0..ROUNDS {
@@ -175,7 +177,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             && round % ROUNDS_PER_CHECK == 0
         {
             watched.note(watchdog.check(keeper, strand));
-            day.iter_mut().for_each(Following::follow);
+            day.iter_mut().for_each(TimeOfDayFollower::follow);
         }
         // The pauses differ in length. With equal pauses, each round could come at the same point between two interrupts that update a
         // clock.
@@ -201,7 +203,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
         && let Some(frequency) = &watched.frequency
     {
         let clocks = [ClockName::ALL[keeper.chosen()].text(), frequency.by];
-        watched.one_witness = witnesses.are_one(clocks);
+        watched.one_witness = witnesses.share_witness(clocks);
     }
     let mut drift = Vec::new();
     for (clock, name) in present.iter().enumerate() {
@@ -226,7 +228,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
         kernel_clock: processors.kernel.map(|kernel| kernel.current),
         clocks: rows,
         drift,
-        time_of_day: day.map(Following::end),
+        time_of_day: day.map(TimeOfDayFollower::end),
         verdict: witnesses.verdict(&compared),
         witnesses,
         compared,

@@ -44,8 +44,10 @@ impl Device {
                     .trim()
                     .to_owned(),
                 clock: match kind {
-                    Kind::Rtc => HostClock::of_seconds(&class.join(&name).join("since_epoch")),
-                    Kind::Ptp => HostClock::of_device(&root.join("dev").join(&name)),
+                    Kind::Rtc => {
+                        HostClock::from_seconds_file(&class.join(&name).join("since_epoch"))
+                    }
+                    Kind::Ptp => HostClock::from_ptp_device(&root.join("dev").join(&name)),
                 },
                 name,
             });
@@ -84,7 +86,7 @@ const TOLERANCE: f64 = 500.0;
 
 /// A clock of the kernel, compared with a device.
 #[derive(Serialize)]
-pub(super) struct Compared {
+pub(super) struct DeviceComparison {
     clock: &'static str,
     with: String,
     /// How much faster the clock is than the device; `None` if the device stands still or no longer answers.
@@ -99,7 +101,7 @@ struct Faster {
     uncertainty: f64,
 }
 
-impl Compared {
+impl DeviceComparison {
     /// Creates the result of a comparison. `frequency` is the device's frequency, measured with the clock. The device counts nanoseconds.
     pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
         let faster = frequency.map(|frequency| Faster {
@@ -111,7 +113,7 @@ impl Compared {
     }
 }
 
-impl fmt::Display for Compared {
+impl fmt::Display for DeviceComparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { clock, with, faster, agree } = self;
         let Some(Faster { parts_per_million, uncertainty }) = faster else {
@@ -149,10 +151,10 @@ impl Comparisons {
     }
 
     /// Takes the last readings, and returns the results.
-    pub(super) fn end(mut self) -> anyhow::Result<Vec<Compared>> {
+    pub(super) fn end(mut self) -> anyhow::Result<Vec<DeviceComparison>> {
         self.read()?;
         let found = self.0.into_iter().map(|(device, comparison)| {
-            Compared::new(comparison.by(), device.name, comparison.frequency())
+            DeviceComparison::new(comparison.by(), device.name, comparison.frequency())
         });
         Ok(found.collect())
     }
@@ -224,7 +226,8 @@ mod tests {
             comparisons.end().unwrap()
         });
         let longest = (by.now() - begun) as f64 / 1e9;
-        let [Compared { clock: "realtime", with, faster: Some(faster), .. }] = &*compared else {
+        let [DeviceComparison { clock: "realtime", with, faster: Some(faster), .. }] = &*compared
+        else {
             panic!("one comparison")
         };
         assert_eq!(with, "rtc0");
@@ -247,13 +250,13 @@ mod tests {
     /// lower, so the clock is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
-        let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);
+        let compared = |frequency| DeviceComparison::new("monotonic", "rtc0".to_owned(), frequency);
         for (uncertain, text) in [
             (100, "monotonic and rtc0 differ: monotonic is faster by 700.0 ±100.0 ppm"),
             (200, "monotonic and rtc0 agree: monotonic is faster by 700.0 ±200.0 ppm"),
         ] {
-            let [least, most] = [999_300 - uncertain, 999_300 + uncertain].map(|of| of * 1_000_000);
-            assert_eq!(compared(Some(Frequency { least, most })).to_string(), text);
+            let [min, max] = [999_300 - uncertain, 999_300 + uncertain].map(|of| of * 1_000_000);
+            assert_eq!(compared(Some(Frequency { min, max })).to_string(), text);
         }
         assert_eq!(compared(None).to_string(), "rtc0 stands still");
     }

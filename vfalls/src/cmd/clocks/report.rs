@@ -6,9 +6,9 @@ use std::io::Write;
 use hv_core::time::{Finding, Frequency};
 use serde::Serialize;
 
-use crate::cmd::clocks::day::Day;
+use crate::cmd::clocks::day::TimeOfDayStats;
 use crate::cmd::clocks::host::ClockName;
-use crate::cmd::clocks::outside::Compared;
+use crate::cmd::clocks::outside::DeviceComparison;
 use crate::cmd::clocks::witness::{Witness, Witnesses};
 use crate::table;
 
@@ -21,10 +21,10 @@ pub(super) struct ClockReport {
     pub(super) clocks: Vec<ClockRow>,
     pub(super) drift: Vec<Drift>,
     pub(super) chosen: Option<&'static str>,
-    pub(super) watchdog: Option<Watched>,
-    pub(super) time_of_day: Option<Day>,
+    pub(super) watchdog: Option<WatchdogStats>,
+    pub(super) time_of_day: Option<TimeOfDayStats>,
     pub(super) witnesses: Witnesses,
-    pub(super) compared: Vec<Compared>,
+    pub(super) compared: Vec<DeviceComparison>,
     /// The names of the devices whose clock this process cannot read.
     pub(super) unreadable: Vec<String>,
     /// What the report concludes from the number of witnesses, as text.
@@ -84,7 +84,7 @@ pub(super) struct Drift {
 
 /// What the watchdog's checks found.
 #[derive(Serialize, Default)]
-pub(super) struct Watched {
+pub(super) struct WatchdogStats {
     pub(super) checks: u32,
     pub(super) agreed: u32,
     pub(super) skipped: u32,
@@ -148,7 +148,7 @@ impl ClockReport {
         if let Some(chosen) = self.chosen {
             writeln!(output, "chosen: {chosen}")?;
         }
-        if let Some(Watched {
+        if let Some(WatchdogStats {
             checks,
             agreed,
             skipped,
@@ -188,7 +188,7 @@ impl ClockReport {
     }
 }
 
-impl Watched {
+impl WatchdogStats {
     /// Counts one of the watchdog's checks under its finding.
     pub(super) fn note(&mut self, finding: Finding) {
         self.checks += 1;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::cmd::clocks::machine::Processors;
-use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
+use crate::cmd::clocks::outside::{Device, DeviceComparison, Discipline, Kind};
 
 /// A group of clocks that go wrong together, because all of them are derived from the same counter,
 /// oscillator or other clock.
@@ -27,11 +27,11 @@ const TIMERS: [&str; 3] = ["hpet", "acpi_pm", "pit"];
 
 /// The counters that a hypervisor offers to its guests. A guest reads the TSC, and converts its
 /// value to nanoseconds with numbers that the hypervisor provides.
-const CONVERTED: [&str; 4] =
+const GUEST_COUNTERS: [&str; 4] =
     ["kvm-clock", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr", "xen"];
 
 /// The PTP clocks that a hypervisor offers to its guests. They all show the host's time of day.
-const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
+const HOST_PTP_CLOCKS: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
     /// Groups the clocks of `devices` and the kernel's clocks, whose names are in `clocks`.
@@ -81,14 +81,14 @@ impl Witnesses {
     }
 
     /// Returns whether two clocks belong to the same witness.
-    pub(super) fn are_one(&self, clocks: [&str; 2]) -> bool {
+    pub(super) fn share_witness(&self, clocks: [&str; 2]) -> bool {
         let has = |witness: &Witness, name: &str| witness.clocks.iter().any(|clock| clock == name);
         self.0.iter().any(|witness| clocks.iter().all(|clock| has(witness, clock)))
     }
 
     /// Describes what follows from the number of witnesses, and from the comparison of the kernel's
     /// clocks with devices.
-    pub(super) fn verdict(&self, compared: &[Compared]) -> String {
+    pub(super) fn verdict(&self, compared: &[DeviceComparison]) -> String {
         let clocks: usize = self.0.iter().map(|witness| witness.clocks.len()).sum();
         let groups = self.0.iter().map(|of| format!("{} ({})", of.name, of.clocks.join(", ")));
         let groups = groups.collect::<Vec<_>>().join("; ");
@@ -117,7 +117,7 @@ fn of_kernel(processors: &Processors) -> (&str, String) {
         Some(timer) if TIMERS.contains(&timer) => {
             of_timer(processors, timer, "the kernel's counter")
         }
-        Some(other) if has_tsc && CONVERTED.contains(&other) => {
+        Some(other) if has_tsc && GUEST_COUNTERS.contains(&other) => {
             ("TSC", format!("the kernel's counter, {other}, converts the TSC"))
         }
         Some(other) if has_tsc => {
@@ -148,7 +148,7 @@ fn of_device(processors: &Processors, device: &Device) -> (String, String) {
                 of_timer(processors, name, &format!("the real-time clock ({model})"));
             (witness.to_owned(), known)
         }
-        Kind::Ptp if OF_HOST.contains(&&**model) => (
+        Kind::Ptp if HOST_PTP_CLOCKS.contains(&&**model) => (
             "host".to_owned(),
             format!("{model} shows the host's time of day, which the host may count with this TSC"),
         ),
@@ -203,7 +203,7 @@ mod tests {
     fn the_verdict_names_what_was_compared() {
         let processors = Processors::new(METAL, Some(("tsc", "tsc")));
         let all = Witnesses::new(&processors, &KERNEL, &[rtc()], None);
-        let still = Compared::new("monotonic", "rtc0".to_owned(), None);
+        let still = DeviceComparison::new("monotonic", "rtc0".to_owned(), None);
         assert!(all.verdict(&[still]).ends_with("; rtc0 (rtc0). rtc0 stands still"));
     }
 
@@ -274,8 +274,8 @@ mod tests {
             let discipline = Discipline { synchronised, parts_per_million: 12.5 };
             let all = Witnesses::new(&processors, &KERNEL, &[], Some(discipline));
             assert_eq!(all.0.len(), witnesses);
-            assert!(all.are_one(["tsc", "monotonic"]));
-            assert_eq!(all.are_one(["tsc", "realtime"]), !synchronised);
+            assert!(all.share_witness(["tsc", "monotonic"]));
+            assert_eq!(all.share_witness(["tsc", "realtime"]), !synchronised);
             if synchronised {
                 assert_eq!(all.0[1].known, "corrected from outside, at present by 12.500 ppm");
             }

@@ -179,7 +179,7 @@ impl Differences {
             };
         }
         if !all {
-            text += &self.left_out();
+            text += &self.omitted_rows();
         }
         if text.is_empty() {
             return "nothing but the spread of the cycles differs; --all shows it\n".to_owned();
@@ -189,7 +189,7 @@ impl Differences {
     }
 
     /// Returns sentences that say which rows are left out.
-    fn left_out(&self) -> String {
+    fn omitted_rows(&self) -> String {
         let count = |weight: Weight| self.numbers.iter().filter(|one| one.weight == weight).count();
         let mut parts = Vec::new();
         let [few, within] = [Weight::FewCounts, Weight::WithinSpread].map(count);

@@ -14,7 +14,7 @@ use crate::symbols::{Code, Symbols, is_named};
 use crate::table::{self, Table, cut};
 use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
-use simulator::input::{self, LONGEST_TEXT};
+use simulator::input::{self, MAX_TEXT_BYTES};
 use simulator::nearest::unknown;
 use simulator::recording::BUNDLED_SOURCE;
 
@@ -22,7 +22,7 @@ use simulator::recording::BUNDLED_SOURCE;
 const CONTEXT: u32 = 3;
 
 /// The maximum length of an instruction in the output, in characters.
-const MOST_INSTRUCTION: usize = 60;
+const MAX_INSTRUCTION: usize = 60;
 
 /// Prints the counts of functions by instruction or by source line.
 pub(crate) struct Annotator<'a> {
@@ -215,7 +215,7 @@ impl Annotator<'_> {
                 .find(|path| path.is_file())
         };
         let path = self.source.as_ref().and_then(below).unwrap_or_else(|| file.into());
-        match input::read_found(&path, LONGEST_TEXT) {
+        match input::read_ordinary(&path, MAX_TEXT_BYTES) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 text.lines().map(with_spaces).collect()
@@ -258,7 +258,7 @@ impl Annotator<'_> {
             before = place;
             let counts = counts.get(&address).map_or(&[][..], Vec::as_slice);
             let instruction = instructions.get(&address).map_or("", String::as_str);
-            let instruction = format!("    {}", cut(instruction, MOST_INSTRUCTION));
+            let instruction = format!("    {}", cut(instruction, MAX_INSTRUCTION));
             self.row(&mut table, counts, [format!("{address:#x}"), instruction]);
         }
         Ok(print(output, &table)?)

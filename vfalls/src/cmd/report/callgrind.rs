@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use crate::symbols::Symbols;
-use simulator::analysis::profile::functions::{CodePlace, Functions};
+use simulator::analysis::profile::functions::{CodeLocation, Functions};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
 use simulator::text;
@@ -36,7 +36,7 @@ pub(crate) fn write(
     symbols: Option<&Symbols>,
 ) -> io::Result<()> {
     let functions = symbols.map(|symbols| symbols as &dyn Functions);
-    let place = |address| CodePlace::at(address, functions);
+    let place = |address| CodeLocation::at(address, functions);
     let line = |address| {
         let line = symbols.and_then(|symbols| symbols.line(address));
         line.map_or_else(|| (UNKNOWN.to_owned(), 0), |(file, line)| (text::line(&file), line))
@@ -44,7 +44,7 @@ pub(crate) fn write(
     let stacks = report.stacks();
     let events: Vec<_> = report.events().collect();
     let nothing = || vec![0; events.len()];
-    let mut all: BTreeMap<CodePlace<'_>, FunctionCosts> = BTreeMap::new();
+    let mut all: BTreeMap<CodeLocation<'_>, FunctionCosts> = BTreeMap::new();
     for (number, event) in events.iter().enumerate() {
         for (point, count) in event.exact() {
             let own = &mut all.entry(place(point.address)).or_default().own;
@@ -64,11 +64,11 @@ pub(crate) fn write(
     writeln!(output, "events: {}", names.join(" "))?;
     let totals: Costs = events.iter().map(|event| event.exact_count).collect();
     writeln!(output, "summary: {}", joined(&totals))?;
-    let object = |place: &CodePlace<'_>| {
+    let object = |place: &CodeLocation<'_>| {
         let file = symbols.and_then(|symbols| symbols.file(place.address));
         file.unwrap_or(UNKNOWN).to_owned()
     };
-    let begins = |place: &CodePlace<'_>| {
+    let begins = |place: &CodeLocation<'_>| {
         let source = symbols.and_then(|symbols| symbols.source(place.address));
         let parts = source.as_deref().and_then(|source| source.rsplit_once(':'));
         let parts = parts.map(|(file, line)| (file.to_owned(), line.parse().unwrap_or(0)));
@@ -118,7 +118,7 @@ pub(crate) fn write(
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,
-    place: impl Fn(u64) -> CodePlace<'a>,
+    place: impl Fn(u64) -> CodeLocation<'a>,
 ) -> BTreeSet<CallEdge> {
     let mut all: BTreeSet<CallEdge> = calls.iter().copied().collect();
     let next = calls.iter().skip(1).map(|call| call.site).chain([address]);

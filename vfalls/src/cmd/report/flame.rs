@@ -10,7 +10,7 @@ use std::io::Write;
 use anyhow::Context;
 use inferno::flamegraph::{self, Options};
 
-use simulator::analysis::profile::functions::{CodePlace, Functions};
+use simulator::analysis::profile::functions::{CodeLocation, Functions};
 use simulator::analysis::profile::report::ProfileReport;
 
 use crate::symbols::Symbols;
@@ -26,7 +26,7 @@ pub(crate) fn folded(report: &ProfileReport, symbols: Option<&Symbols>) -> Vec<S
             let addresses = report.stacks().addresses(*point, functions);
             let frames = addresses.iter().flat_map(|address| {
                 let inlined = symbols.map_or_else(Vec::new, |symbols| symbols.inlined(*address));
-                [CodePlace::at(*address, functions).name()].into_iter().chain(inlined)
+                [CodeLocation::at(*address, functions).name()].into_iter().chain(inlined)
             });
             let frames = root.clone().into_iter().chain(frames);
             let frames: Vec<_> = frames.map(|frame| frame.replace(';', ":")).collect();

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, ensure};
 use guest_abi::sampling::{ModeSet, Period};
 use platform::models::r10000::{R10000Event, R10000Mode};
 use simulator::analysis::profile::events::{CYCLES, Rate};
-use simulator::analysis::profile::functions::{Functions, waits_at};
+use simulator::analysis::profile::functions::{Functions, waiting_state};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
@@ -236,7 +236,7 @@ fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
         let rows = report.first.rows.iter().filter(|row| is_counted(row.address));
         rows.map(|row| row.samples).sum()
     };
-    let all = samples(&|address| waits_at(address).is_none());
+    let all = samples(&|address| waiting_state(address).is_none());
     let named = samples(&|address| symbols.function(address).is_some());
     if named < all / 2 {
         say(format_args!(

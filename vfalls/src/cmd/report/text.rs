@@ -79,7 +79,7 @@ pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> i
 }
 
 /// The maximum length of a printed function name, in characters. Names in C++ and Rust can have hundreds of characters.
-const MOST_NAME: usize = 60;
+const MAX_NAME: usize = 60;
 
 fn print_event(
     output: &mut impl Write,
@@ -180,7 +180,7 @@ impl PlaceColumns {
         let name = |path: &Option<String>| {
             without_directory(path.as_deref().unwrap_or_default()).to_owned()
         };
-        [cut(&row.name, MOST_NAME)]
+        [cut(&row.name, MAX_NAME)]
             .into_iter()
             .chain(self.files.then(|| name(&row.file)))
             .chain(self.sources.then(|| name(&row.source)))

@@ -20,7 +20,7 @@ pub(super) trait Job: Send {
 }
 
 /// The jobs that no host thread has taken yet, and the results of those that are done.
-pub(super) struct Beside<J: Job> {
+pub(super) struct BackgroundJobs<J: Job> {
     left: Mutex<std::vec::IntoIter<J>>,
     done: Mutex<Vec<J::Done>>,
     stop: AtomicBool,
@@ -28,7 +28,7 @@ pub(super) struct Beside<J: Job> {
 
 type Worker<'scope> = ScopedJoinHandle<'scope, anyhow::Result<()>>;
 
-impl<J: Job> Beside<J> {
+impl<J: Job> BackgroundJobs<J> {
     pub(super) fn new(jobs: Vec<J>) -> Self {
         let left = Mutex::new(jobs.into_iter());
         Self { left, done: Mutex::default(), stop: AtomicBool::new(false) }

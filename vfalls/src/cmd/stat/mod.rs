@@ -158,7 +158,7 @@ pub(crate) struct ReplayArgs {
     perf_config: PerfConfig,
 
     /// The number of cycles for which an access keeps a hub busy
-    #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
+    #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MAX_HUB_CYCLES))]
     hub_cycles: u64,
 
     /// The guests, from a TOML file of `[[guest]]` tables: name, strands, grant, compatible
@@ -227,7 +227,7 @@ pub(crate) fn ensure_truth(run: &Run) -> anyhow::Result<()> {
 
 fn list(args: &StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let events = Selection::all_of(args.replay.machine.configuration()?.machine);
+    let events = Selection::available_events(args.replay.machine.configuration()?.machine);
     let mut stdout = plain::stdout();
     write!(stdout, "{}", report::events(&events))?;
     let units = "dram events are counted in each DRAM channel, lpu, gpd and asu events in each hub, and pic events in each strand. Two \

@@ -11,12 +11,12 @@ use simulator::run::{Replayed, Spread};
 
 use crate::cmd::source::ReplaySource;
 use crate::cmd::stat::ReplayArgs;
-use crate::cmd::stat::beside::{Beside, Job};
+use crate::cmd::stat::beside::{BackgroundJobs, Job};
 use crate::table::{self, WIDTH, wrap};
 
 /// The maximum length of a recording, in references, that `stat` replays a second time. The second replay shows whether the order of the
 /// threads matters.
-const MOST_CHECKED: u64 = 50_000_000;
+const MAX_CHECKED: u64 = 50_000_000;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct OrdersArgs {
@@ -54,7 +54,7 @@ impl Job for Order<'_> {
         let programs = self.source.open()?.into_iter().map(|program| program.read_ahead());
         let prepared = self.setup.programs(programs.collect::<Vec<_>>()).check()?;
         let most = match self.purpose {
-            Purpose::Check => MOST_CHECKED,
+            Purpose::Check => MAX_CHECKED,
             Purpose::Orders | Purpose::Repeat => u64::MAX,
         };
         let run = prepared.run(|stage| match stage {
@@ -101,21 +101,21 @@ impl<'a> Orders<'a> {
                 unchecked = Some(stream);
                 0
             }
-            (None, None) if references.is_some_and(|references| references > MOST_CHECKED) => {
+            (None, None) if references.is_some_and(|references| references > MAX_CHECKED) => {
                 unchecked = Some(long());
                 0
             }
             (None, None) => 1,
         };
         let job = |late: u64| {
-            let setup = setup.again(Vec::new(), late);
+            let setup = setup.repeated(Vec::new(), late);
             Order { number: late as usize, source, setup, purpose }
         };
         let mut jobs: Vec<_> = (1..=others).map(job).collect();
         for (number, source) in earlier.iter().enumerate() {
             // The program may be at different addresses in each recording.
             let region = replay.region_of(source, &source.open()?, setup.machine)?;
-            let setup = setup.again(Vec::new(), 0).region(region);
+            let setup = setup.repeated(Vec::new(), 0).region(region);
             jobs.push(Order { number, source, setup, purpose: Purpose::Repeat });
         }
         Ok(Self { jobs, unchecked })
@@ -128,7 +128,7 @@ impl<'a> Orders<'a> {
         run: impl FnOnce() -> anyhow::Result<Replayed>,
     ) -> anyhow::Result<(Replayed, Spreads)> {
         let asked = self.jobs.iter().any(|job| job.purpose == Purpose::Orders);
-        let (mut run, mut done) = Beside::new(self.jobs).run(run)?;
+        let (mut run, mut done) = BackgroundJobs::new(self.jobs).run(run)?;
         done.sort_unstable();
         let (repeats, orders): (Vec<Done>, Vec<Done>) =
             done.iter().partition(|(purpose, ..)| *purpose == Purpose::Repeat);
@@ -165,7 +165,7 @@ impl Spreads {
         }
         let sentence = match &run.orders {
             Some(orders) if self.asked => {
-                let latest = Setup::LATEST;
+                let latest = Setup::MAX_START_DELAY;
                 let replays =
                     format!("replays, in which each thread starts up to {latest} cycles later");
                 return spread(output, &replays, orders);
@@ -191,13 +191,13 @@ impl Spreads {
 fn long() -> String {
     format!(
         "there are more than {} million references (--orders 2 checks it)",
-        MOST_CHECKED / 1_000_000
+        MAX_CHECKED / 1_000_000
     )
 }
 
 /// Returns `true` if the cycles differ by more than 5% plus the longest delay of a thread's start.
 fn matters(orders: &Spread) -> bool {
-    orders.most - orders.least > orders.least / 20 + Setup::LATEST
+    orders.most - orders.least > orders.least / 20 + Setup::MAX_START_DELAY
 }
 
 /// Prints the least, median and most cycles of several runs, and how far the extremes are from the median.

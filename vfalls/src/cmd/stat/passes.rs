@@ -9,7 +9,7 @@ use simulator::replay::{Prepared, Selection, Setup, Stage};
 use simulator::run::{Replayed, Total};
 
 use crate::cmd::source::ReplaySource;
-use crate::cmd::stat::beside::{Beside, Job};
+use crate::cmd::stat::beside::{BackgroundJobs, Job};
 use crate::plain;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::Samples;
@@ -64,7 +64,7 @@ impl<'a> Passes<'a> {
         bar.set_length(1 + selections.len() as u64);
         let pass = |(number, selection): (usize, &Selection)| {
             let Setup { interval, details, .. } = *first.setup();
-            let setup = first.setup().again(Vec::new(), 0).selection(*selection);
+            let setup = first.setup().repeated(Vec::new(), 0).selection(*selection);
             let setup = setup.interval(interval).details(details);
             Pass { number, source, setup, bar: bar.clone() }
         };
@@ -84,7 +84,7 @@ impl<'a> Passes<'a> {
         first: impl FnOnce(&mut Samples) -> anyhow::Result<Replayed>,
     ) -> anyhow::Result<Replayed> {
         let Self { passes, bar } = self;
-        let (mut run, mut done) = Beside::new(passes).run(|| {
+        let (mut run, mut done) = BackgroundJobs::new(passes).run(|| {
             let run = first(samples)?;
             if plain::raw_stderr().is_terminal() && !run.stopped {
                 bar.set_style(ProgressStyle::with_template("{wide_bar} {pos} of {len} passes")?);

@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 use platform::Machine;
 use simulator::machine::configuration::Configuration;
 use simulator::machine::guests::{self, NamedGuest};
-use simulator::operator::{Scenario, Unchecked};
+use simulator::operator::{Scenario, UncheckedScenario};
 use simulator::recording::Recording;
 use simulator::replay::region::Region;
 use simulator::replay::{Prepared, Selection, SelectionError, Setup};
@@ -104,7 +104,7 @@ fn one_pass(list: &str) -> Result<Vec<Selection>, SelectionError> {
 /// Returns the machine and the guests that the arguments describe. If the scenario defines guests, returns these guests.
 fn machine_and_guests(
     args: &ReplayArgs,
-    scenario: Option<&Unchecked>,
+    scenario: Option<&UncheckedScenario>,
 ) -> anyhow::Result<(Configuration, Vec<NamedGuest>)> {
     let of_scenario = scenario.filter(|file| !file.guests.is_empty());
     if let Some(path) = &args.md {
@@ -141,7 +141,7 @@ fn selections_of(machine: Machine, passes: Vec<Selection>) -> anyhow::Result<Vec
     }
     let name = machine.model().name();
     // The first pass has events of every class that any later pass has.
-    let classes = passes.first().map(Selection::of_hubs).unwrap_or_default();
+    let classes = passes.first().map(Selection::hub_classes).unwrap_or_default();
     let left = passes.into_iter().map(Selection::without_hubs);
     let left: Vec<_> = left.filter(|pass| !pass.is_empty()).collect();
     for class in classes {

@@ -10,16 +10,16 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
 use simulator::run::Replayed;
 
-use crate::cmd::top::About;
+use crate::cmd::top::ReplayInfo;
 use crate::cmd::top::grid::{meter, title};
 use crate::cmd::top::live::{LiveSample, Pace};
-use crate::cmd::top::view::{Look, View, ViewPage};
+use crate::cmd::top::view::{View, ViewContext, ViewPage};
 use crate::numbers::count;
 use crate::text::layouts::time;
 
 /// What a key asks the caller to do. A key that only changes the view asks for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum KeyAction {
     Nothing,
     /// Set a new pace. A paused replay goes on for this number of intervals.
     Pace(u64),
@@ -44,7 +44,7 @@ pub(crate) const KEYS: [(&str, &str); 12] = [
 ];
 
 pub(crate) struct App {
-    about: About,
+    about: ReplayInfo,
     pub(crate) pace: Pace,
     view: View,
     /// The index of each view's sort column.
@@ -64,7 +64,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(about: About, pace: Pace) -> Self {
+    pub(crate) fn new(about: ReplayInfo, pace: Pace) -> Self {
         Self {
             about,
             pace,
@@ -98,36 +98,36 @@ impl App {
         self.whole = true;
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Ask {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> KeyAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c') => Ask::Quit,
-                KeyCode::Char('z') => Ask::Stop,
-                _ => Ask::Nothing,
+                KeyCode::Char('c') => KeyAction::Quit,
+                KeyCode::Char('z') => KeyAction::Stop,
+                _ => KeyAction::Nothing,
             };
         }
         let views = View::ALL.len();
         let number = self.view as usize;
         let help = std::mem::take(&mut self.help);
         match key.code {
-            KeyCode::Char('q') => return Ask::Quit,
+            KeyCode::Char('q') => return KeyAction::Quit,
             KeyCode::Esc => {}
             KeyCode::Char('?' | 'h') => self.help = !help,
             KeyCode::Char(' ') => {
                 self.pace.paused = !self.pace.paused;
-                return Ask::Pace(0);
+                return KeyAction::Pace(0);
             }
             KeyCode::Char('s') | KeyCode::Right => {
                 self.pace.paused = true;
-                return Ask::Pace(1);
+                return KeyAction::Pace(1);
             }
             KeyCode::Char('+' | '=') => {
                 self.pace.faster();
-                return Ask::Pace(0);
+                return KeyAction::Pace(0);
             }
             KeyCode::Char('-') => {
                 self.pace.slower();
-                return Ask::Pace(0);
+                return KeyAction::Pace(0);
             }
             KeyCode::Char('t') => self.whole = !self.whole,
             KeyCode::Tab => self.show((number + 1) % views),
@@ -145,7 +145,7 @@ impl App {
             KeyCode::Home => self.scroll = 0,
             _ => self.help = help,
         }
-        Ask::Nothing
+        KeyAction::Nothing
     }
 
     fn show(&mut self, view: usize) {
@@ -224,7 +224,7 @@ impl App {
             true => self.now.as_ref().map(|now| &now.run),
             false => self.last.as_ref(),
         };
-        let look = Look {
+        let look = ViewContext {
             machine: self.about.machine,
             line: self.about.line,
             names: &self.about.names,

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use simulator::replay::{Now, Prepared, Progress, RunError, Stage};
+use simulator::replay::{PausedReplay, Prepared, Progress, RunError, Stage};
 use simulator::run::Replayed;
 
 /// The numbers of samples per second that the keys `-` and `+` select; `None` is full speed.
@@ -57,7 +57,7 @@ pub(crate) struct LiveSample {
 }
 
 impl LiveSample {
-    pub(crate) fn new(now: Now<'_>) -> Self {
+    pub(crate) fn new(now: PausedReplay<'_>) -> Self {
         Self { run: now.run(), progress: now.progress() }
     }
 }

@@ -28,15 +28,15 @@ use simulator::memory::{Config, Pages};
 use simulator::replay::{Prepared, Progress, Stage};
 use simulator::run::{Replayed, Run};
 
-use self::app::{App, Ask, PATIENCE};
+use self::app::{App, KeyAction, PATIENCE};
 use self::live::{Live, Pace};
 use self::names::Names;
 use self::screen::Screen;
 use self::text::Blocks;
-use self::view::Look;
+use self::view::ViewContext;
 
 /// Properties of the replay that do not change while it runs.
-struct About {
+struct ReplayInfo {
     machine: Machine,
     /// The machine, the placement and the programs, on one line.
     title: String,
@@ -142,7 +142,7 @@ fn on_a_terminal(
 ) -> anyhow::Result<Option<Replayed>> {
     let setup = prepared.setup();
     let machine = setup.machine;
-    let about = About {
+    let about = ReplayInfo {
         machine,
         line: setup.memory.l2.line,
         names,
@@ -186,10 +186,10 @@ fn on_a_terminal(
         changed = true;
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
-                Ask::Nothing => {}
-                Ask::Pace(steps) => live.set(app.pace, steps),
-                Ask::Stop => screen.without(|| emulate_default_handler(SIGTSTP))?,
-                Ask::Quit => return Ok(run),
+                KeyAction::Nothing => {}
+                KeyAction::Pace(steps) => live.set(app.pace, steps),
+                KeyAction::Stop => screen.without(|| emulate_default_handler(SIGTSTP))?,
+                KeyAction::Quit => return Ok(run),
             },
             _ => {}
         }
@@ -197,7 +197,7 @@ fn on_a_terminal(
 }
 
 fn as_text(output: &mut impl Write, prepared: Prepared, names: &Names) -> anyhow::Result<Replayed> {
-    let look = Look {
+    let look = ViewContext {
         machine: prepared.setup().machine,
         line: prepared.setup().memory.l2.line,
         names,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::symbols::{Symbols, without_directory};
-use simulator::analysis::profile::functions::{CodePlace, Functions};
+use simulator::analysis::profile::functions::{CodeLocation, Functions};
 use simulator::recording::Recording;
 
 /// The function and the source line of an instruction.
@@ -62,7 +62,7 @@ impl Names {
         let symbols = self.programs.get(program);
         let symbols = symbols.and_then(|(symbols, _)| symbols.as_ref());
         let symbols = symbols.map(|symbols| symbols as &dyn Functions);
-        let mut function = CodePlace::at(address, symbols).name();
+        let mut function = CodeLocation::at(address, symbols).name();
         if self.programs.len() > 1 {
             function = format!("{program}: {function}");
         }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use simulator::run::Replayed;
 
-use crate::cmd::top::view::{Look, summary};
+use crate::cmd::top::view::{ViewContext, summary};
 use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
@@ -28,7 +28,7 @@ impl Blocks {
         &mut self,
         output: &mut impl Write,
         next: Replayed,
-        look: Look,
+        look: ViewContext,
     ) -> io::Result<()> {
         self.intervals += 1;
         let every = (self.intervals.div_ceil(BLOCKS)).next_power_of_two();
@@ -47,7 +47,7 @@ impl Blocks {
             count(last.references),
             time(last.time.seconds)
         )?;
-        for line in summary(&last, Look { width: WIDTH, ..look }) {
+        for line in summary(&last, ViewContext { width: WIDTH, ..look }) {
             writeln!(output, "{}", line.to_string().trim_end())?;
         }
         writeln!(output)?;

@@ -15,7 +15,7 @@ const ROW: f64 = 18.0;
 /// An upper limit for the average width of a character, in units of the drawing. The pages' script contains the same number.
 const CHARACTER: f64 = 7.4;
 /// The minimum share of all samples, in percent. Boxes with a smaller share are left out.
-const LEAST: f64 = 0.1;
+const MIN_WIDTH: f64 = 0.1;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;
 
@@ -34,7 +34,7 @@ impl FlameBox<'_> {
     }
 
     fn is_drawn(&self, unit: f64) -> bool {
-        self.samples as f64 * unit >= LEAST
+        self.samples as f64 * unit >= MIN_WIDTH
     }
 
     /// Draws the box of the function `name`, and the boxes above it.

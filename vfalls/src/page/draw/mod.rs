@@ -121,14 +121,14 @@ pub(super) struct Scale {
 impl Scale {
     /// Returns the scale for how busy a part is, as a share of the time from 0 to 1. All pages use this scale. Most of its colours stand
     /// for small shares.
-    pub(super) fn of_use() -> Self {
+    pub(super) fn utilisation() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
     }
 
     /// Returns a logarithmic scale for numbers up to `most`: the smallest numbers of neighbouring
     /// colours have a constant ratio.
-    pub(super) fn of_counts(most: u64) -> Self {
+    pub(super) fn logarithmic(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
         let mut least: Vec<f64> = (0..colours)
@@ -141,7 +141,7 @@ impl Scale {
 
     /// Returns a linear scale for numbers up to `most`: the smallest numbers of neighbouring
     /// colours have a constant difference.
-    pub(super) fn of_equal_parts(most: u64) -> Self {
+    pub(super) fn linear(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
             (0..colours).map(|colour| (most * colour).div_ceil(colours).max(1) as f64).collect();
@@ -177,7 +177,7 @@ impl Scale {
         self.classes().zip((0..).map(words)).collect()
     }
 
-    pub(super) fn legend_of_use(&self) -> Legend {
+    pub(super) fn utilisation_legend(&self) -> Legend {
         let percent = |part: f64| format!("{:.0}%", part * 100.0);
         let words = |level: usize| match (level, self.least.get(level)) {
             (0, _) => "unused".to_owned(),
@@ -195,23 +195,23 @@ mod tests {
 
     #[test]
     fn scales_have_a_colour_for_each_number() {
-        let scale = Scale::of_counts(128);
+        let scale = Scale::logarithmic(128);
         assert_eq!([0.0, 1.0, 2.0, 4.0, 64.0, 128.0].map(|n| scale.level(n)), [0, 1, 2, 3, 7, 7]);
         let words: Vec<_> = scale.legend().into_iter().map(|(_, words)| words).collect();
         assert_eq!(
             words,
             ["0", "1", "2 to 3", "4 to 7", "8 to 15", "16 to 31", "32 to 63", "64 or more"]
         );
-        let scale = Scale::of_equal_parts(70);
+        let scale = Scale::linear(70);
         assert_eq!([0.0, 1.0, 10.0, 60.0, 70.0].map(|n| scale.level(n)), [0, 1, 2, 7, 7]);
         // A scale of small numbers uses only a few colours.
-        let scale = Scale::of_counts(1);
+        let scale = Scale::logarithmic(1);
         assert_eq!(
             scale.legend(),
             [("s0".to_owned(), "0".to_owned()), ("s7".to_owned(), "1 or more".to_owned())]
         );
         assert_eq!(scale.level(1.0), 7);
-        let scale = Scale::of_use();
+        let scale = Scale::utilisation();
         assert_eq!([0.0, 0.005, 0.01, 0.3, 1.0].map(|part| scale.level(part)), [0, 1, 2, 6, 7]);
     }
 }

@@ -262,7 +262,7 @@ fn over_time(run: &Replayed, details: &Details) -> Option<Figure> {
 }
 
 /// The maximum number of event kinds in the chart.
-const MOST_KINDS: usize = 16;
+const MAX_KINDS: usize = 16;
 
 fn events(run: &Replayed, details: &Details) -> Option<Figure> {
     details.events.first()?;
@@ -285,7 +285,7 @@ fn events(run: &Replayed, details: &Details) -> Option<Figure> {
         class: "c2",
         at: at.clone(),
     };
-    let drawn: Vec<_> = kinds.iter().take(MOST_KINDS).map(row).collect();
+    let drawn: Vec<_> = kinds.iter().take(MAX_KINDS).map(row).collect();
     let all: u64 = details.calls.iter().map(|one| one.count).sum();
     let shown = details.events.len() as u64;
     let calls = match all > shown {

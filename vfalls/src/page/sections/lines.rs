@@ -14,9 +14,9 @@ use simulator::machine::strands::ranges;
 use simulator::run::Replayed;
 
 /// The maximum number of lines whose users are shown.
-const MOST_LINES: usize = 3;
+const MAX_LINES: usize = 3;
 /// The maximum number of users that are shown for a line.
-const MOST_USERS: usize = 32;
+const MAX_USERS: usize = 32;
 
 /// How bytes of a line can be used: the use, its CSS colour class, and its name.
 const USES: [(Use, &str, &str); 4] = [
@@ -30,7 +30,7 @@ pub(super) fn figures(run: &Replayed, lines: &Lines, names: &Names) -> Vec<Figur
     if lines.hottest.is_empty() {
         return Vec::new();
     }
-    let users = lines.hottest.iter().take(MOST_LINES).enumerate();
+    let users = lines.hottest.iter().take(MAX_LINES).enumerate();
     let users = users.map(|(number, line)| users_of(run, number + 1, line, names));
     std::iter::once(hottest(lines)).chain(users).collect()
 }
@@ -101,7 +101,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
         ]);
         threads.entry(user.thread).or_default().push(user);
     }
-    let drawn = threads.iter().take(MOST_USERS).map(|(thread, users)| {
+    let drawn = threads.iter().take(MAX_USERS).map(|(thread, users)| {
         let spans = USES.iter().flat_map(|(what, class, words)| {
             let users = users.iter().filter(move |user| user.what == *what);
             users.flat_map(move |user| spans(user, class, words))

@@ -54,7 +54,7 @@ fn used(usage: &Usage, cycles: u64, executes: Vec<String>) -> Figure {
     for one in &usage.channels {
         channels[one.node].push((one.mcu, part(one.busy)));
     }
-    let scale = Scale::of_use();
+    let scale = Scale::utilisation();
     let machine = MachineMap {
         channels,
         executes,
@@ -76,7 +76,7 @@ fn used(usage: &Usage, cycles: u64, executes: Vec<String>) -> Figure {
              for which each is busy.{busiest}"
         ),
         drawing: Some(map(&machine, &scale)),
-        legend: scale.legend_of_use(),
+        legend: scale.utilisation_legend(),
         table,
     }
 }
@@ -103,7 +103,7 @@ fn traffic(usage: &Usage, nodes: usize) -> Figure {
         table.add_row([text, from.to_string(), to.to_string(), lines.to_string()]);
     }
     let most = kinds.iter().flat_map(|(_, rows)| rows.iter().flatten()).max();
-    let scale = Scale::of_equal_parts(most.copied().unwrap_or(0));
+    let scale = Scale::linear(most.copied().unwrap_or(0));
     Figure {
         id: "traffic".to_owned(),
         title: "Traffic from node to node, by kind".to_owned(),

@@ -12,7 +12,7 @@ use simulator::analysis::details::{Details, Heat, Missed};
 use simulator::run::Replayed;
 
 /// The maximum number of functions or instructions in a chart.
-const MOST: usize = 12;
+const MAX_ROWS: usize = 12;
 
 pub(super) fn figures(run: &Replayed, details: &Details, names: &Names) -> Vec<Figure> {
     let heat = &details.heat;
@@ -35,7 +35,7 @@ fn heat_map(
     let most = *numbers.iter().flatten().max().filter(|most| **most > 0)?;
     let rows = &heat.first.iter().map(|first| format!("{first:#x}")).collect::<Vec<_>>();
     let unit = TimeUnit::suiting(&run.time);
-    let scale = Scale::of_counts(most);
+    let scale = Scale::logarithmic(most);
     let until = |end: &u64| format!("until {:.3} {}", *end as f64 * unit.per_cycle, unit.name);
     let names = ["address", "bytes"].map(str::to_owned).into_iter();
     let mut table = table::with_columns(names.chain(heat.cycles.iter().map(until)));
@@ -118,7 +118,7 @@ fn functions(details: &Details, names: &Names) -> Option<Figure> {
             .collect(),
         value: percent(sum(function) as f64, all as f64),
     };
-    let drawn = functions.iter().take(MOST).filter(|function| sum(function) > 0);
+    let drawn = functions.iter().take(MAX_ROWS).filter(|function| sum(function) > 0);
     Some(Figure {
         id: "functions".to_owned(),
         title: "Functions that miss the L2 cache".to_owned(),
@@ -138,7 +138,7 @@ fn instructions(details: &Details, names: &Names) -> Option<Figure> {
     let served = SERVED.map(|(_, name)| name).join("|");
     let mut table =
         table::with_header(&format!("source|function|address|cycles waited|share, %|L2|{served}"));
-    let hottest = details.code.iter().filter(|one| one.missed.cycles > 0).take(MOST);
+    let hottest = details.code.iter().filter(|one| one.missed.cycles > 0).take(MAX_ROWS);
     let mut drawn = Vec::new();
     for one in hottest {
         let Missed { misses, cycles } = one.missed;

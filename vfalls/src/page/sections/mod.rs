@@ -14,7 +14,7 @@ use simulator::run::{Replayed, ThreadRun};
 pub(super) use calls::{colour, waits};
 pub(super) use machine::{executes, figures as machine};
 pub(super) use summary::{settings, summary};
-pub(super) use threads::{MOST_BARS, parts};
+pub(super) use threads::{MAX_BARS, parts};
 
 pub(super) struct Section {
     pub title: String,

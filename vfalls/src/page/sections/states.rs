@@ -4,7 +4,7 @@ use crate::numbers::{TimeUnit, count, counted, percent};
 use crate::page::draw::{Bar, StateStrip, bars, state_strips};
 use crate::page::figure::{Drawing, Figure, Legend, legend};
 use crate::page::names::Names;
-use crate::page::sections::threads::{Group, MOST_BARS, groups, place};
+use crate::page::sections::threads::{Group, MAX_BARS, groups, place};
 use crate::table::{self, Table};
 use crate::text::waits;
 use simulator::analysis::details::Details;
@@ -71,7 +71,7 @@ fn legend_of(states: &[State]) -> Legend {
 /// Returns the chart that shows the states of each thread. If there are too many threads for bars, the chart shows the states of each node,
 /// and the table of threads shows the states of each thread.
 fn bars_of(run: &Replayed, states: &[State]) -> Figure {
-    let each = if run.threads.len() > MOST_BARS { "node" } else { "thread" };
+    let each = if run.threads.len() > MAX_BARS { "node" } else { "thread" };
     let groups = groups(run);
     let columns = states.iter().map(|state| format!("{}, cycles", state.name()));
     let first = if each == "node" { &["threads"][..] } else { &["thread", "strand", "node"] };

@@ -16,11 +16,11 @@ pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
     let out = standing_out::sentences(run, names, 3);
     html! {
         dl {
-            @for program in run.programs().iter().take(MOST_PROGRAMS) {
+            @for program in run.programs().iter().take(MAX_PROGRAMS) {
                 dt { "Program" }
                 dd { (program.name) @if let Some(command) = &program.command { " (" code { (command) } ")" } }
             }
-            @let more = run.programs().len().saturating_sub(MOST_PROGRAMS);
+            @let more = run.programs().len().saturating_sub(MAX_PROGRAMS);
             @if more > 0 { dt { "Programs" } dd { (more) " more" } }
             dt { "Machine" } dd { (run.machine) " with " (counted(run.nodes as u64, "node")) }
             @let settings = settings(&run.configuration);
@@ -54,7 +54,7 @@ pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
 }
 
 /// The maximum number of programs that the summary names.
-const MOST_PROGRAMS: usize = 8;
+const MAX_PROGRAMS: usize = 8;
 
 fn verdict(run: &Replayed) -> Markup {
     let wrong: Vec<_> =

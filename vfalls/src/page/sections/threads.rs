@@ -10,7 +10,7 @@ use simulator::run::{Replayed, Stack, ThreadRun};
 
 /// The maximum number of threads or strands that each have a bar. If there are more, each thread or strand has a row of a table, and
 /// each node has a bar.
-pub(in crate::page) const MOST_BARS: usize = 16;
+pub(in crate::page) const MAX_BARS: usize = 16;
 
 /// A thread, or all threads of a node: what one bar shows.
 pub(super) struct Group {
@@ -20,7 +20,7 @@ pub(super) struct Group {
 }
 
 pub(super) fn groups(run: &Replayed) -> Vec<Group> {
-    if run.threads.len() <= MOST_BARS {
+    if run.threads.len() <= MAX_BARS {
         let one = |thread: &ThreadRun| Group {
             label: format!("{} on strand {}", thread.thread, thread.strand),
             sum: *thread,
@@ -40,7 +40,7 @@ pub(super) fn groups(run: &Replayed) -> Vec<Group> {
 pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     match run.threads.len() {
         0 => Vec::new(),
-        1..=MOST_BARS => vec![stacks(run, "thread", table_of_threads(run))],
+        1..=MAX_BARS => vec![stacks(run, "thread", table_of_threads(run))],
         _ => vec![many(run), stacks(run, "node", table_of_nodes(run))],
     }
 }

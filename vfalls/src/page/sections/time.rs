@@ -8,7 +8,7 @@ use simulator::analysis::details::{CounterSeries, Series, UseSeries};
 use simulator::run::Replayed;
 
 /// The maximum number of units in a chart.
-const MOST: usize = 32;
+const MAX_STRIPS: usize = 32;
 
 /// Returns the charts over time, sorted by height, the lowest chart first.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
@@ -45,12 +45,12 @@ fn event_figure(
     let event = format!("{}:{}", counters[0].name.class, counters[0].name.event);
     let sum = |counter: &CounterSeries| counter.truth.iter().sum::<u64>();
     let units = counters.len();
-    if units > MOST {
+    if units > MAX_STRIPS {
         let mut sums: Vec<_> = counters.iter().map(|one| sum(one)).collect();
         sums.sort_unstable();
-        let least = sums[units - MOST];
+        let least = sums[units - MAX_STRIPS];
         counters.retain(|one| sum(one) >= least);
-        counters.truncate(MOST);
+        counters.truncate(MAX_STRIPS);
     }
     let rates = |counts: &[u64]| {
         let counts = counts.iter().zip(durations(run, series));
@@ -73,8 +73,8 @@ fn event_figure(
         0 => "The guest's reading and the truth are the same in each interval.".to_owned(),
         wrong => format!("The guest's reading differs from the truth in {wrong} of them."),
     };
-    let some = match units > MOST {
-        true => format!(" These are the {MOST} of {units} units that count most."),
+    let some = match units > MAX_STRIPS {
+        true => format!(" These are the {MAX_STRIPS} of {units} units that count most."),
         false => String::new(),
     };
     let mut columns: Vec<(String, &[u64])> = Vec::new();
@@ -101,21 +101,23 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
     let channels = series.channels.iter().map(|one| {
         let limit = usage.channels.iter().find(|of| (of.node, of.mcu) == (one.node, one.mcu));
         let limit = limit.map_or(0, |one| one.limit);
-        Way::new(format!("node {} MCU {}", one.node, one.mcu), &one.used, limit, 1.0)
+        TransferPath::new(format!("node {} MCU {}", one.node, one.mcu), &one.used, limit, 1.0)
     });
     let links = series.links.iter().map(|one| {
         let limit = usage.links.iter().find(|of| (of.node, of.hub) == (one.node, one.hub));
         let limit = limit.map_or(0, |one| one.limit);
-        Way::new(format!("node {} hub {}", one.node, one.hub), &one.used, limit, 2.0)
+        TransferPath::new(format!("node {} hub {}", one.node, one.hub), &one.used, limit, 2.0)
     });
     let (channels, links): (Vec<_>, Vec<_>) = (channels.collect(), links.collect());
-    let channels = ways(run, series, "channels", "Bandwidth of memory channels", &channels);
-    let links = ways(run, series, "links", "Bandwidth of links, both directions", &links);
+    let channels =
+        bandwidth_figure(run, series, "channels", "Bandwidth of memory channels", &channels);
+    let links =
+        bandwidth_figure(run, series, "links", "Bandwidth of links, both directions", &links);
     channels.into_iter().chain(links).collect()
 }
 
 /// A channel or a link, and how much it was used in each interval.
-struct Way<'a> {
+struct TransferPath<'a> {
     label: String,
     used: &'a UseSeries,
     /// The maximum rate of all directions together, in bytes per second.
@@ -123,19 +125,19 @@ struct Way<'a> {
     directions: f64,
 }
 
-impl<'a> Way<'a> {
+impl<'a> TransferPath<'a> {
     /// `limit` is the maximum rate of one direction, in bytes per second.
     fn new(label: String, used: &'a UseSeries, limit: u64, directions: f64) -> Self {
         Self { label, used, limit: directions * limit as f64, directions }
     }
 }
 
-fn ways(
+fn bandwidth_figure(
     run: &Replayed,
     series: &Series,
     id: &str,
     title: &str,
-    ways: &[Way<'_>],
+    ways: &[TransferPath<'_>],
 ) -> Option<Figure> {
     let limit = ways.first()?.limit;
     let about = match id {
@@ -144,7 +146,7 @@ fn ways(
         }
         _ => "",
     };
-    let strip = |way: &Way<'_>| Strip {
+    let strip = |way: &TransferPath<'_>| Strip {
         label: way.label.clone(),
         values: (way.used.bytes.iter().zip(durations(run, series)))
             .map(|(bytes, seconds)| *bytes as f64 / seconds / way.limit)

@@ -14,14 +14,14 @@ use platform::{Machine, Model};
 use simulator::execute::{Execution, Limits, Setup as ExecutionSetup, Stop, map};
 use simulator::machine::description;
 use simulator::machine::guests::NamedGuest;
-use simulator::operator::{Operator, Scenario, Worked};
+use simulator::operator::{Operator, OperatorProgress, Scenario};
 use simulator::recording::Recording;
 use simulator::replay::Setup;
 use simulator::run::{StepRun, UnitRun};
 use vfalls::cmd::boot::elf;
 use xtask::qemu::bundle;
 
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// The steps of the scenario. In the execution, the hypervisor has booted before the first step. The replay ends after the last step.
 ///
@@ -85,7 +85,7 @@ fn description() -> Vec<u8> {
 
 /// What a run leaves behind: the effects of its steps, and the state after the last step.
 #[derive(Debug, PartialEq)]
-struct Left {
+struct FinalState {
     steps: Vec<StepRun>,
     units: Vec<UnitRun>,
     grants: Vec<String>,
@@ -98,7 +98,7 @@ fn common(step: &StepRun) -> StepRun {
     step
 }
 
-fn read(place: &Place) -> simulator::operator::Unchecked {
+fn read(place: &TestDirectory) -> simulator::operator::UncheckedScenario {
     let mut text = String::new();
     for line in STEPS.lines().skip(1) {
         let mut words = line.split_whitespace().skip(1);
@@ -111,7 +111,7 @@ fn read(place: &Place) -> simulator::operator::Unchecked {
 }
 
 /// Replays one thread of guest `a`.
-fn replayed(place: &Place) -> Left {
+fn replayed(place: &TestDirectory) -> FinalState {
     let mut program = String::new();
     for number in 0..1_500_000 {
         let address = 0x1000_0000 + number % 0x40 * 0x940;
@@ -123,7 +123,7 @@ fn replayed(place: &Place) -> Left {
     let scenario = prepared.check_scenario(read(place)).unwrap();
     let played = prepared.play(scenario, |_| ControlFlow::Continue(())).unwrap();
     assert!(played.truth_matches);
-    Left {
+    FinalState {
         steps: played.steps.iter().map(common).collect(),
         units: played.units,
         grants: played.guests.into_iter().map(|guest| guest.grant).collect(),
@@ -131,7 +131,7 @@ fn replayed(place: &Place) -> Left {
 }
 
 /// Executes guests whose only instruction branches to itself forever.
-fn executed(place: &Place) -> Left {
+fn executed(place: &TestDirectory) -> FinalState {
     let hypervisor = bundle::bundled("hypervisor").unwrap();
     let interfaces = elf::interfaces(&ElfFile64::parse(&*hypervisor).unwrap()).unwrap();
     let setup = ExecutionSetup::new(machine()).interfaces(interfaces);
@@ -149,12 +149,12 @@ fn executed(place: &Place) -> Left {
     let scenario = read(place).check(machine(), &guests, &[]).unwrap();
     let mut operator = Operator::new(scenario, &guests);
     let mut done = 0;
-    while operator.left().next().is_some() {
-        while !matches!(operator.work(&mut execution, done), Worked::Nothing) {}
-        let patience = operator.patience(done).min(10_000);
+    while operator.remaining().next().is_some() {
+        while !matches!(operator.work(&mut execution, done), OperatorProgress::Nothing) {}
+        let patience = operator.until_next_work(done).min(10_000);
         let stop = execution.run(Limits::instructions(patience));
         done += patience;
-        let made = operator.made();
+        let made = operator.completed();
         assert!(stop == Stop::Limit && done < 200_000_000, "{stop:?} {made:?}");
     }
     let strand = StrandId::new(0).unwrap();
@@ -169,8 +169,8 @@ fn executed(place: &Place) -> Left {
     let unit = |unit: Unit| UnitRun::new(unit, seen.units[unit.number()]);
     let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(machine()));
     let held = (0..guests.len()).map(|number| seen.held.get(GuestId::new(number).unwrap()));
-    Left {
-        steps: operator.made().iter().map(common).collect(),
+    FinalState {
+        steps: operator.completed().iter().map(common).collect(),
         units: units.map(unit).collect(),
         grants: held.map(|grant: Grant| grant.to_string()).collect(),
     }
@@ -182,7 +182,7 @@ fn machine() -> Machine {
 
 #[test]
 fn a_scenario_means_the_same_on_a_replay_and_an_execution() {
-    let place = Place::new("scenario-on-both");
+    let place = TestDirectory::new("scenario-on-both");
     let replayed = replayed(&place);
     assert_eq!(executed(&place), replayed);
 

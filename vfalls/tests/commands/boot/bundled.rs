@@ -10,12 +10,12 @@ use xtask::qemu::bundle;
 use xtask::qemu::toolchain::Toolchain;
 
 use crate::boot::{THREE, run};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// Returns the results in two parts. The first part does not depend on the compiler: the hypercalls, and the guests' output without the
 /// number of lines read. The second part depends on the compiler: the number of guest instructions on each strand.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
-    let place = Place::new("bundled-images");
+    let place = TestDirectory::new("bundled-images");
     let ended = run(&[arguments, &["--json", &place.at("results.json")]].concat());
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let console = ended.stdout.lines().take_while(|line| !line.is_empty());

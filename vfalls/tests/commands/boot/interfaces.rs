@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use vfalls::cmd::boot::elf;
 
-use crate::program::{Ended, Place};
+use crate::program::{ProgramOutput, TestDirectory};
 
 /// Returns the instructions of a hypervisor that stores each value of `stores` at its address, writes the bytes of `text` to the first
 /// guest's console, and then halts.
@@ -54,13 +54,14 @@ fn image(instructions: &[u32], notes: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-fn boot(text: &[u8], notes: &[Vec<u8>], more: &str) -> Ended {
+fn boot(text: &[u8], notes: &[Vec<u8>], more: &str) -> ProgramOutput {
     boot_program(&program(&[], text), notes, more)
 }
 
-fn boot_program(instructions: &[u32], notes: &[Vec<u8>], more: &str) -> Ended {
+fn boot_program(instructions: &[u32], notes: &[Vec<u8>], more: &str) -> ProgramOutput {
     static BOOTS: AtomicU32 = AtomicU32::new(0);
-    let place = Place::new(&format!("interfaces-{}", BOOTS.fetch_add(1, Ordering::Relaxed)));
+    let place =
+        TestDirectory::new(&format!("interfaces-{}", BOOTS.fetch_add(1, Ordering::Relaxed)));
     place.file("mine.elf", image(instructions, notes));
     // The guest's program is `ta 0x71`. No test in this module executes it.
     place.file("guest.elf", elf::program(0x8000_0000, &[0x91d0_2071]));
@@ -111,11 +112,12 @@ fn other_notes_are_ignored() {
 fn notes_that_are_wrong() {
     let mailbox = |address| note(1, &descriptor(1, address));
     boot(ENDS, &[mailbox(0x3fe_0000), mailbox(0x3fe_0000)], "")
-        .badly("mine.elf: it has two notes for its mailbox");
+        .assert_failure("mine.elf: it has two notes for its mailbox");
     boot(ENDS, &[note(1, &[0; 8])], "")
-        .badly("mine.elf: the note of its mailbox has fewer than 12 bytes");
+        .assert_failure("mine.elf: the note of its mailbox has fewer than 12 bytes");
     for address in [0x3fe_0008, 0x400_0000, 0x8000_0000, u64::MAX - 0x1fff] {
-        boot(ENDS, &[mailbox(address)], "").badly("expected a multiple of 0x2000 in its memory");
+        boot(ENDS, &[mailbox(address)], "")
+            .assert_failure("expected a multiple of 0x2000 in its memory");
     }
 }
 
@@ -135,7 +137,7 @@ fn without_a_mailbox_the_console_says_how_a_guest_ends() {
 /// The hypervisor reports that it cannot start, and then loops forever. The execution ends anyway.
 #[test]
 fn a_hypervisor_that_cannot_start_ends_the_run() {
-    let place = Place::new("cannot-start");
+    let place = TestDirectory::new("cannot-start");
     let mut instructions = program(&[], b"\x10X4294967296\n");
     // ba,a .
     *instructions.last_mut().unwrap() = 0x3080_0000;
@@ -176,6 +178,7 @@ fn a_mailbox_is_where_the_note_says() {
 
 #[test]
 fn an_operator_needs_a_mailbox() {
-    boot(ENDS, &[], "--scenario steps.toml")
-        .badly("--scenario: an operator's steps need a mailbox, which mine.elf does not have");
+    boot(ENDS, &[], "--scenario steps.toml").assert_failure(
+        "--scenario: an operator's steps need a mailbox, which mine.elf does not have",
+    );
 }

@@ -11,9 +11,9 @@ use std::process::Command;
 use vfalls::cmd::boot::elf;
 use xtask::tools::{self, SPARC_GCC};
 
-use crate::program::{Ended, Place, vfalls};
+use crate::program::{ProgramOutput, TestDirectory, vfalls};
 
-fn run(arguments: &[&str]) -> Ended {
+fn run(arguments: &[&str]) -> ProgramOutput {
     vfalls(&[&["boot"], arguments].concat())
 }
 
@@ -21,9 +21,9 @@ const THREE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/machines/
 
 #[test]
 fn the_bundled_guest() {
-    let place = Place::new("bundled-guest");
+    let place = TestDirectory::new("bundled-guest");
     let ended = place.run("boot --strands 0,64 --json out.json --events-out events");
-    let said = ended.well();
+    let said = ended.assert_success();
     let mut lines = said.lines();
     assert_eq!(lines.next(), Some("2 strands, 60000 loads each"));
     for cpu in 0..2 {
@@ -43,7 +43,7 @@ fn the_bundled_guest() {
 
 #[test]
 fn guests_of_a_description() {
-    let said = run(&["--md", THREE]).well();
+    let said = run(&["--md", THREE]).assert_success();
     for (guest, strands) in [("primary", 3), ("ldg1", 2), ("ldg2", 1)] {
         let mut lines = said.lines();
         let line = format!("{guest}: {strands} strands, 60000 loads each");
@@ -56,7 +56,7 @@ fn guests_of_a_description() {
 
 #[test]
 fn a_fatal_trap_says_where() {
-    let place = Place::new("fatal-trap");
+    let place = TestDirectory::new("fatal-trap");
     // The program is `nop; ldx [%g0 + 1], %g1`. The address is misaligned, and the guest has no
     // trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
@@ -111,7 +111,7 @@ _start: mov 0x11, %g1
 inner:  ldx [%g0 + 1], %g1
         .size inner, . - inner
 ";
-    let place = Place::new("registers");
+    let place = TestDirectory::new("registers");
     let (source, program) = (place.file("trap.s", PROGRAM), place.file("trap.elf", ""));
     let mut gcc = Command::new(tools::path(&SPARC_GCC).unwrap());
     gcc.args("-g -nostdlib -static -no-pie -mcpu=v9 -Wa,-Av9".split(' '))
@@ -133,7 +133,7 @@ inner:  ldx [%g0 + 1], %g1
 #[test]
 #[ignore = "builds the command that makes pages"]
 fn a_page_has_what_happened() {
-    let place = Place::new("page");
+    let place = TestDirectory::new("page");
     let ended = place.run("boot --strands 0,9 --fast --html page.html");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let page = fs::read_to_string(place.path().join("page.html")).unwrap();
@@ -146,12 +146,12 @@ fn a_page_has_what_happened() {
     }
     assert!(page.contains("2 strands, 60000 loads each"), "the console");
     // An existing file is not overwritten.
-    place.run("boot --fast --html page.html").badly("page.html");
+    place.run("boot --fast --html page.html").assert_failure("page.html");
 }
 
 #[test]
 fn what_is_no_instruction_here_is_named() {
-    let place = Place::new("no-instruction");
+    let place = TestDirectory::new("no-instruction");
     for (word, expected) in [
         (0x89a0_0842, "0x89a00842 needs the floating-point unit, which is not simulated: faddd"),
         (
@@ -180,7 +180,7 @@ fn a_guest_cannot_forge_its_end() {
     // sethi %hi(0x200000), %g1; subcc %g1, 1, %g1; bne .-4; nop; mov 3, %o0; mov 2, %o5 (exit); ta 0xff
     words.extend([0x0300_0800, 0x82a0_6001, 0x12bf_ffff, 0x0100_0000]);
     words.extend([0x9010_2003, 0x9a10_2002, 0x91d0_20ff]);
-    let place = Place::new("forged-end");
+    let place = TestDirectory::new("forged-end");
     let guest = place.file("guest.elf", elf::program(0x8000_0000, &words));
     let ended = run(&[&guest, "--fast"]);
     assert_eq!((ended.status, &*ended.stderr), (1, "error: guest ended with code 3\n"));
@@ -195,10 +195,10 @@ fn a_limit_ends_a_run() {
 
 #[test]
 fn bad_input() {
-    let place = Place::new("bad-input");
+    let place = TestDirectory::new("bad-input");
     let text = place.file("text", "no program");
-    run(&[&text]).badly("text: expected an ELF file for SPARC V9");
-    run(&["--hypervisor", &text]).badly("text: expected an ELF file for SPARC V9");
+    run(&[&text]).assert_failure("text: expected an ELF file for SPARC V9");
+    run(&["--hypervisor", &text]).assert_failure("text: expected an ELF file for SPARC V9");
     for (kind, found) in [
         (1, "an object file, which has not been linked"),
         (4, "a core file, which is a dump of a program's memory"),
@@ -214,11 +214,12 @@ fn bad_input() {
             assert_eq!(run(arguments).stderr, format!("error: {line}"));
         }
     }
-    run(&["missing.elf"]).badly("missing.elf");
-    run(&["--nodes", "1", "--strands", "64"]).badly("strand 64: this machine has strands 0 to 63");
-    run(&["--md", &text]).badly("text");
-    run(&["--md", THREE, "--strands", "0"]).badly("--strands");
-    run(&["--gdb", "0", "--limit", "5"]).badly("--limit");
-    run(&["--input", "missing"]).badly("missing");
-    run(&["-e", "dram:meme_reads"]).badly("mem_reads");
+    run(&["missing.elf"]).assert_failure("missing.elf");
+    run(&["--nodes", "1", "--strands", "64"])
+        .assert_failure("strand 64: this machine has strands 0 to 63");
+    run(&["--md", &text]).assert_failure("text");
+    run(&["--md", THREE, "--strands", "0"]).assert_failure("--strands");
+    run(&["--gdb", "0", "--limit", "5"]).assert_failure("--limit");
+    run(&["--input", "missing"]).assert_failure("missing");
+    run(&["-e", "dram:meme_reads"]).assert_failure("mem_reads");
 }

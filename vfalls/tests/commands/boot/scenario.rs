@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::boot::{THREE, run};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// Returns a step in the format of scenario files.
 fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
@@ -18,7 +18,7 @@ fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
 /// repaired before the operator resets the first guest.
 #[test]
 fn rights_move_units_break_and_strands_die() {
-    let place = Place::new("scenario");
+    let place = TestDirectory::new("scenario");
     let steps = [
         step(2_600_000, "fault", &[("unit", "\"NODE0_MCU1\"")]),
         step(
@@ -113,7 +113,7 @@ fn rights_move_units_break_and_strands_die() {
 /// A dead strand delays neither a change of rights nor a reset. After the reset, the dead CPU no longer belongs to the guest.
 #[test]
 fn nobody_waits_for_the_dead() {
-    let place = Place::new("scenario-of-the-dead");
+    let place = TestDirectory::new("scenario-of-the-dead");
     let steps = [
         step(3_000_000, "kill", &[("strand", "8")]),
         step(3_100_000, "revoke", &[("right", "\"strand\""), ("guest", "\"primary\"")]),
@@ -145,7 +145,7 @@ fn nobody_waits_for_the_dead() {
 
 #[test]
 fn a_step_after_the_end_is_not_reached() {
-    let place = Place::new("scenario-too-late");
+    let place = TestDirectory::new("scenario-too-late");
     place.file("steps.toml", step(900_000_000, "kill", &[("strand", "7")]));
     let ended = place.run("boot --strands 0 --scenario steps.toml --fast");
     let note = "note: steps.toml:1: not reached, because the machine stopped earlier\n";
@@ -156,7 +156,7 @@ fn a_step_after_the_end_is_not_reached() {
 /// %tick or the PTIMER, so the steps do not change its output.
 #[test]
 fn clocks_go_wrong() {
-    let place = Place::new("scenario-clocks");
+    let place = TestDirectory::new("scenario-clocks");
     let steps = [
         step(100_000, "clock", &[("clock", "\"%tick\""), ("jump", "7_000_000")]),
         step(200_000, "clock", &[("clock", "\"ptimer\""), ("stop", "true")]),
@@ -198,10 +198,10 @@ fn clocks_go_wrong() {
 
 #[test]
 fn bad_scenarios() {
-    let place = Place::new("bad-scenarios");
+    let place = TestDirectory::new("bad-scenarios");
     let bad = |text: &str, says: &str| {
         let path = place.file("steps.toml", text);
-        run(&["--md", THREE, "--scenario", &path]).badly(says);
+        run(&["--md", THREE, "--scenario", &path]).assert_failure(says);
     };
     bad("", "steps.toml: there is no step");
     bad(&step(1, "explode", &[]), "steps.toml:3: there is no action 'explode'");
@@ -214,5 +214,5 @@ fn bad_scenarios() {
     let guest = "[[guest]]\nname = \"a\"\nstrands = \"0\"\ngrant = \"none\"\n";
     bad(&[guest, &step(1, "kill", &[("strand", "1")])].concat(), "has guests of its own");
     let path = place.file("steps.toml", step(1, "kill", &[("strand", "1")]));
-    run(&["--scenario", &path, "--gdb", "0"]).badly("--gdb");
+    run(&["--scenario", &path, "--gdb", "0"]).assert_failure("--gdb");
 }

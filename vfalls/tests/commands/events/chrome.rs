@@ -3,11 +3,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{small, summary};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 #[test]
 fn chrome() {
-    let place = Place::new("events-chrome");
+    let place = TestDirectory::new("events-chrome");
     for layout in ["clock27", "clock19"] {
         let output = "--events-out events --events-chrome events.json --json results.json";
         small(&place, &format!("{output} --force --events-layout {layout}"));
@@ -70,7 +70,7 @@ fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
 
 #[test]
 fn chrome_has_names_for_what_was_lost() {
-    let place = Place::new("events-chrome-lost");
+    let place = TestDirectory::new("events-chrome-lost");
     small(&place, "--events-chrome events.json --events-keep last");
     let trace = place.json("events.json");
     let events = trace["traceEvents"].as_array().unwrap();

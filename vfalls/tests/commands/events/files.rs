@@ -5,13 +5,13 @@ use std::io::Write;
 
 use super::small;
 use crate::interrupts::wait_for;
-use crate::program::{Place, command, start, wait};
+use crate::program::{TestDirectory, command, start, wait};
 use crate::stat;
 
 /// Two runs write identical files, including the identifiers in them.
 #[test]
 fn files_are_the_same_each_time() {
-    let place = Place::new("events-same");
+    let place = TestDirectory::new("events-same");
     for directory in ["one", "other"] {
         small(&place, &format!("--events-out {directory}"));
     }
@@ -23,28 +23,31 @@ fn files_are_the_same_each_time() {
 
 #[test]
 fn existing_directories() {
-    let place = Place::new("events-in-the-way");
+    let place = TestDirectory::new("events-in-the-way");
     place.file("refs.txt", stat::program(100));
     let run = |arguments: &str| place.run(&format!("stat refs.txt --events-out {arguments}"));
     // First the directory is missing, then empty, and then it contains a trace.
-    run("events").well();
+    run("events").assert_success();
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();
-    run("events").well();
-    run("events")
-        .badly(&format!("error: {}: already exists; --force replaces it", place.at("events")));
+    run("events").assert_success();
+    run("events").assert_failure(&format!(
+        "error: {}: already exists; --force replaces it",
+        place.at("events")
+    ));
     place.file("events/strand_001", "left over");
-    run("events --force").well();
+    run("events --force").assert_success();
     assert_eq!(place.names("events"), ["metadata", "strand_000", "strand_248"]);
     // The directory contains a file that is not part of a trace.
     place.file("other/letter", "");
-    run("other --force").badly("other: is not empty, and does not hold a trace that vfalls wrote");
-    run("refs.txt --force").badly("exists and is not a directory");
-    run("no/where").badly("cannot be written");
+    run("other --force")
+        .assert_failure("other: is not empty, and does not hold a trace that vfalls wrote");
+    run("refs.txt --force").assert_failure("exists and is not a directory");
+    run("no/where").assert_failure("cannot be written");
     // A failed run writes nothing, and deletes nothing.
     place.file("broken.txt", " L 10,8\nnonsense\n");
-    place.run("stat broken.txt --events-out new").badly("nonsense");
-    place.run("stat broken.txt --events-out events --force").badly("nonsense");
+    place.run("stat broken.txt --events-out new").assert_failure("nonsense");
+    place.run("stat broken.txt --events-out events --force").assert_failure("nonsense");
     assert_eq!(place.names("."), ["broken.txt", "events", "other", "refs.txt"]);
     assert_eq!(place.names("events").len(), 3);
 }
@@ -52,7 +55,7 @@ fn existing_directories() {
 /// During the replay, another program creates a file, either in the trace's directory or at an output's path.
 #[test]
 fn what_comes_meanwhile_stays() {
-    let place = Place::new("events-meanwhile");
+    let place = TestDirectory::new("events-meanwhile");
     let [directory, file, letter] =
         ["events", "events.json", "events/letter"].map(|name| place.at(name));
     small(&place, "--events-out events");
@@ -71,7 +74,7 @@ fn what_comes_meanwhile_stays() {
         let said = format!(
             "error: {came}: was created in the meantime and is not replaced; nothing was written\n"
         );
-        wait(replay).badly(&said);
+        wait(replay).assert_failure(&said);
         assert_eq!(fs::read(came).unwrap(), b"mine");
         fs::remove_file(came).unwrap();
         assert_eq!(place.names("."), ["events", "refs.txt"]);
@@ -81,14 +84,14 @@ fn what_comes_meanwhile_stays() {
 
 #[test]
 fn existing_files() {
-    let place = Place::new("events-files");
+    let place = TestDirectory::new("events-files");
     place.file("refs.txt", stat::program(100));
     for option in ["--json", "--events-chrome"] {
         let file = place.file("file", "mine");
         let stat = format!("stat refs.txt {option} file");
-        place.run(&stat).badly("error: file: already exists; --force replaces it");
+        place.run(&stat).assert_failure("error: file: already exists; --force replaces it");
         assert_eq!(fs::read(&file).unwrap(), b"mine");
-        place.run(&format!("{stat} --force")).well();
+        place.run(&format!("{stat} --force")).assert_success();
         assert!(place.json("file").is_object());
     }
 }

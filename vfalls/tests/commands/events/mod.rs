@@ -7,31 +7,31 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::tools::BABELTRACE;
 
-use crate::program::{Ended, Place, vfalls};
+use crate::program::{ProgramOutput, TestDirectory, vfalls};
 use crate::stat;
 
 /// Runs babeltrace2, which must succeed. Returns its standard output and its standard error.
-fn babeltrace(place: &Place, arguments: &str) -> (String, String) {
+fn babeltrace(place: &TestDirectory, arguments: &str) -> (String, String) {
     let program = Command::new(BABELTRACE.find().unwrap());
-    let Ended { status, stdout, stderr } = (**place).run(program, arguments);
+    let ProgramOutput { status, stdout, stderr } = (**place).run(program, arguments);
     assert_eq!(status, 0, "{stderr}");
     (stdout, stderr)
 }
 
 /// Returns the line that babeltrace2 prints for each event of a trace, and its standard error.
-fn lines(place: &Place) -> (String, String) {
+fn lines(place: &TestDirectory) -> (String, String) {
     babeltrace(place, "--clock-cycles --no-delta events")
 }
 
-fn summary(place: &Place, directory: &str) -> Value {
-    place.run(&format!("events {directory} --json summary.json --force")).well();
+fn summary(place: &TestDirectory, directory: &str) -> Value {
+    place.run(&format!("events {directory} --json summary.json --force")).assert_success();
     place.json("summary.json")
 }
 
 /// Runs `stat` on a small program, with 10 samples.
-fn small(place: &Place, arguments: &str) {
+fn small(place: &TestDirectory, arguments: &str) {
     place.file("refs.txt", stat::program(2_000));
-    place.run(&format!("stat refs.txt --interval 200 {arguments}")).well();
+    place.run(&format!("stat refs.txt --interval 200 {arguments}")).assert_success();
 }
 
 type ByStatus = BTreeMap<(String, String), u64>;
@@ -49,10 +49,10 @@ fn by_status<'a>(calls: impl Iterator<Item = (&'a Value, &'a Value)>) -> ByStatu
 
 #[test]
 fn the_default_run_records_every_call_and_loses_none() {
-    let place = Place::new("events-default");
+    let place = TestDirectory::new("events-default");
     for endian in ["be", "le"] {
         let output = "--events-out events --json results.json";
-        place.run(&format!("stat {output} --events-endian {endian} --force")).well();
+        place.run(&format!("stat {output} --events-endian {endian} --force")).assert_success();
         let (events, stderr) = lines(&place);
         assert_eq!(stderr, "");
         assert!(events.lines().count() >= 1000);
@@ -80,9 +80,9 @@ fn the_default_run_records_every_call_and_loses_none() {
 
 #[test]
 fn what_events_prints() {
-    let place = Place::new("events-prints");
+    let place = TestDirectory::new("events-prints");
     small(&place, "--events-out events");
-    let output = place.run("events events").says(&[
+    let output = place.run("events events").assert_success_with(&[
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       12         12\n",
@@ -92,34 +92,34 @@ fn what_events_prints() {
         "\nCalls that did not get their hub immediately:\n\n ",
         "\nRings:\n\nstrand  events  lost  lost behind ms\n",
     ]);
-    assert_eq!(place.run("events events").well(), output);
+    assert_eq!(place.run("events events").assert_success(), output);
 }
 
 /// babeltrace2 writes a copy of a trace. The copy has the same summary as the trace, and can be merged with another replay's trace.
 #[test]
 fn other_programs_read_write_and_merge_traces() {
-    let place = Place::new("events-merged");
+    let place = TestDirectory::new("events-merged");
     small(&place, "--events-out one --events-epoch 1700000000");
     small(&place, "--events-out other --events-epoch 1700000001 --events-layout clock19");
     babeltrace(&place, "one -o ctf -w written");
     assert_eq!(summary(&place, "written/sun4v"), summary(&place, "one"));
-    let printed = |directory: &str| place.run(&format!("events {directory}")).well();
+    let printed = |directory: &str| place.run(&format!("events {directory}")).assert_success();
     assert_eq!(printed("written/sun4v"), printed("one"));
     let (merged, _) = babeltrace(&place, "--clock-seconds one other");
     let first = merged.lines().next().unwrap();
     let last = merged.lines().last().unwrap();
     assert!(first.starts_with("[1700000000.0"), "{first}");
     assert!(last.starts_with("[1700000001.0"), "{last}");
-    vfalls(&["stat", "--events-epoch", "5"]).badly("--events-out");
+    vfalls(&["stat", "--events-epoch", "5"]).assert_failure("--events-out");
     // The latest epoch that babeltrace2 can read.
     small(&place, "--events-out late --events-epoch 9000000000");
     assert!(babeltrace(&place, "--clock-seconds late").0.starts_with("[9000000000.0"));
-    place.run("stat --events-out late --events-epoch 9000000001").badly("9000000000");
+    place.run("stat --events-out late --events-epoch 9000000001").assert_failure("9000000000");
 }
 
 #[test]
 fn layouts_and_what_is_kept() {
-    let place = Place::new("events-layouts");
+    let place = TestDirectory::new("events-layouts");
     let run = |arguments: &str| {
         small(&place, &format!("--events-out events --force {arguments}"));
         let (text, stderr) = lines(&place);
@@ -157,9 +157,9 @@ fn layouts_and_what_is_kept() {
 
 #[test]
 fn a_scenario_is_recorded_too() {
-    let place = Place::new("events-scenario");
+    let place = TestDirectory::new("events-scenario");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
-    place.run(&format!("stat --scenario {scenario} --events-out events")).well();
+    place.run(&format!("stat --scenario {scenario} --events-out events")).assert_success();
     // The right `global` moves to the other guest, a hub fails and returns to service, and a guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
@@ -171,7 +171,7 @@ fn a_scenario_is_recorded_too() {
 
 #[test]
 fn without_hubs_and_with_another_machine() {
-    let place = Place::new("events-maramba");
+    let place = TestDirectory::new("events-maramba");
     small(&place, "--machine maramba --nodes 1 --events-out events");
     let summary = summary(&place, "events");
     assert_eq!(summary["conflicts"], Value::Array(Vec::new()));
@@ -189,8 +189,8 @@ fn without_hubs_and_with_another_machine() {
 /// - 63: "wraps each second at 4GHz". 75: "wraps each 146.14 years at 4GHz".
 #[test]
 fn layouts_at_a_clock() {
-    let place = Place::new("events-layouts-table");
-    let output = place.run("events --layouts --hz 4000000000 --json layouts.json").well();
+    let place = TestDirectory::new("events-layouts-table");
+    let output = place.run("events --layouts --hz 4000000000 --json layouts.json").assert_success();
     let table = "\
 A clock of 4000000000 Hz, probes of 200 ns, a timer of 100 Hz, interrupts off for 20000000 ns: headers can omit
 the lowest 9 bits of the clock, and the highest 4 of 32.
@@ -216,12 +216,13 @@ clock64-aligned    128   128     1  15    16     64    0  32768     0.250 ns  14
     });
     assert_eq!(layouts["layouts"][4], expected);
     assert_eq!(layouts["layouts"][0]["heartbeat_s"], Value::Null);
-    vfalls(&["events", "--layouts", "--timer-hz", "0"]).says(&["and the highest 0 of 32"]);
+    vfalls(&["events", "--layouts", "--timer-hz", "0"])
+        .assert_success_with(&["and the highest 0 of 32"]);
 }
 
 #[test]
 fn bad_arguments() {
-    let place = Place::new("events-arguments");
+    let place = TestDirectory::new("events-arguments");
     for (arguments, says) in [
         ("stat --events-out events --events-endian pdp", "there is no byte order 'pdp'"),
         (
@@ -236,6 +237,6 @@ fn bad_arguments() {
         ("events events", "is not a directory, expected a trace directory"),
         ("events .", "metadata: cannot be read"),
     ] {
-        place.run(arguments).badly(says);
+        place.run(arguments).assert_failure(says);
     }
 }

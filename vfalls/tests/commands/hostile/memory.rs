@@ -7,14 +7,14 @@ use refs::{
     BlockDefinition, Cause, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order, Stored,
 };
 
-use made::{Data, Made};
+use made::{Data, GeneratedProgram};
 use xtask::memory;
 
-use crate::program::{PROGRAM, Place};
+use crate::program::{PROGRAM, TestDirectory};
 
 #[test]
 fn a_command_that_takes_too_much_memory_ends() {
-    let place = Place::new("hostile-memory");
+    let place = TestDirectory::new("hostile-memory");
     for line in [
         "stat --memory-limit 12 --bundled --details --json j.json --html h.html",
         "report --memory-limit 12 --bundled --html h.html",
@@ -29,8 +29,8 @@ fn a_command_that_takes_too_much_memory_ends() {
         let left = std::fs::read_dir(place.path()).unwrap().count();
         assert_eq!(left, 0, "{line}");
     }
-    place.run("regs --memory-limit 100").well();
-    place.run("regs --memory-limit 0").badly("0 is not in 1..=16777216");
+    place.run("regs --memory-limit 100").assert_success();
+    place.run("regs --memory-limit 0").assert_failure("0 is not in 1..=16777216");
 }
 
 /// Returns a recording in which all threads wait for the last thread. Each thread's frame has at least `bytes` bytes.
@@ -72,7 +72,7 @@ fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
 /// A small recording takes at most 1 GB, whatever its threads keep in memory while they wait.
 #[test]
 fn threads_that_wait_stay_within_the_budget() {
-    let place = Place::new("hostile-threads");
+    let place = TestDirectory::new("hostile-threads");
     place.file("many", waiting(65_536, 0));
     let ended = place.run("stat --json many.json many");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -95,9 +95,9 @@ const LINES: u64 = (4 << 20) / 64 + 8 * ((8 << 10) / 16 + (16 << 10) / 32);
 /// A replay takes at most 200 bytes of memory for each line that the caches hold, however long the recording is.
 #[test]
 fn a_long_recording_takes_no_more_memory_than_a_short_one() {
-    let place = Place::new("hostile-long");
+    let place = TestDirectory::new("hostile-long");
     let peak = |threads, data, references| {
-        let made = Made { threads, data, references };
+        let made = GeneratedProgram { threads, data, references };
         made.write(place.at("made.refs").as_ref()).unwrap();
         let mut stat = Command::new(PROGRAM);
         stat.arg("stat").arg(place.at("made.refs")).stdout(Stdio::null());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use vfalls::cmd::Cli;
 
 use crate::hostile::recording;
-use crate::program::{PROGRAM, Place, command, end};
+use crate::program::{PROGRAM, TestDirectory, command, run_with_input};
 use crate::top::tmux::Terminal;
 
 /// A name that sets the terminal's title, clears the screen, starts a line, and reverses and isolates the writing direction.
@@ -40,7 +40,7 @@ fn is_harmless(text: &str, whence: &str) {
 }
 
 /// Compiles and records a program whose function, source file and source line contain [`NAME`].
-fn program(place: &Place) {
+fn program(place: &TestDirectory) {
     let plain = "q".repeat(NAME.len());
     let source = format!("int main(int n) {{ return 3 * n; }} // {NAME}\n");
     place.file(&format!("{plain}.c"), source.replace(NAME, ""));
@@ -62,7 +62,7 @@ fn program(place: &Place) {
 }
 
 /// Creates inputs of every kind that can contain a name.
-fn inputs(place: &Place) {
+fn inputs(place: &TestDirectory) {
     program(place);
     let guests =
         format!("[[guest]]\nname = \"{QUOTED}\"\nstrands = \"0-63\"\ngrant = \"global+strand\"\n");
@@ -180,7 +180,7 @@ const RUNS: &[(&str, &[&str])] = &[
 
 #[test]
 fn a_hostile_name_is_escaped_by_every_command() {
-    let place = Place::new("hostile-names");
+    let place = TestDirectory::new("hostile-names");
     inputs(&place);
     let tool = Cli::command();
     let commands: BTreeSet<&str> = tool.get_subcommands().map(|one| one.get_name()).collect();
@@ -196,7 +196,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
             let words: Vec<&str> = [*name].into_iter().chain(words.iter().map(|w| &**w)).collect();
             let mut run = command(&words);
             run.current_dir(place.path());
-            let ended = end(run, b"");
+            let ended = run_with_input(run, b"");
             let whence = format!("{name} {line}");
             is_harmless(&ended.stdout, &whence);
             is_harmless(&ended.stderr, &whence);
@@ -224,7 +224,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
     assert_eq!(shown, commands);
     assert_eq!(files.len(), 7, "{files:?}");
     // `dump` and `build` leave the description unchanged.
-    let dumped = place.run("md dump md.bin").well();
+    let dumped = place.run("md dump md.bin").assert_success();
     place.file("dumped.toml", dumped);
     assert_eq!(place.run("md build dumped.toml -o dumped.bin").status, 0);
     assert_eq!(fs::read(place.at("dumped.bin")).unwrap(), fs::read(place.at("md.bin")).unwrap());

@@ -5,20 +5,20 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::hostile::recording;
-use crate::program::{PROGRAM, Place, end};
+use crate::program::{PROGRAM, TestDirectory, run_with_input};
 
 /// Runs `vfalls` with these arguments, limited to 20 seconds and 1 GB of address space.
-fn run(place: &Place, arguments: &str) -> (i32, String) {
+fn run(place: &TestDirectory, arguments: &str) -> (i32, String) {
     let mut shell = Command::new("sh");
     let line = format!("ulimit -v 1000000; exec timeout 20 \"$0\" {arguments}");
     shell.args(["-c", &line, PROGRAM]).current_dir(place.path());
-    let ended = end(shell, b"");
+    let ended = run_with_input(shell, b"");
     (ended.status, ended.stderr)
 }
 
 #[test]
 fn a_recording_opens_ordinary_files_only() {
-    let place = Place::new("hostile-paths");
+    let place = TestDirectory::new("hostile-paths");
     let made = Command::new("mkfifo").arg(place.at("pipe")).status().unwrap();
     assert!(made.success());
     symlink("/dev/zero", place.at("zero")).unwrap();
@@ -54,7 +54,7 @@ fn a_recording_opens_ordinary_files_only() {
 /// The debugging information names the source file, and another file with more debugging information.
 #[test]
 fn debugging_information_opens_ordinary_files_only() {
-    let place = Place::new("hostile-debugging");
+    let place = TestDirectory::new("hostile-debugging");
     let source = "static inline __attribute__((always_inline)) int inner(int n) { return 3 * n; }\n\
                   int main(int n) { return inner(n); }\n";
     for (elf, options, named) in [("whole", "", "a.c"), ("split", "-gsplit-dwarf", "split-a.dwo")] {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use simulator::recording::{Class, Kind};
 
 use super::{Compiler, HOST, Read, SPARC, record};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// A program in which two threads count in counters that share a cache line. A thread counts with the statement `COUNT`, which changes the
 /// memory operand `%0`.
@@ -29,10 +29,10 @@ int main(void) {
 /// Returns the program's simulated cycles. Its threads count with `instructions`.
 #[track_caller]
 fn cycles(name: &str, instructions: &str) -> f64 {
-    let place = Place::new(&format!("record-count-{name}"));
+    let place = TestDirectory::new(&format!("record-count-{name}"));
     HOST.compile(&place, "count", COUNT, &[&format!("-DCOUNT=\"{instructions}\"")]);
     assert_eq!(record(&place, "-- ./count").status, 0);
-    place.run("stat refs --json run.json").well();
+    place.run("stat refs --json run.json").assert_success();
     place.json("run.json")["cycles"].as_f64().unwrap()
 }
 
@@ -62,7 +62,7 @@ int main(void) {
 
 #[track_caller]
 fn classes(name: &str, compiler: Compiler, work: &str, clobbers: &str) {
-    let place = Place::new(&format!("record-classes-{name}"));
+    let place = TestDirectory::new(&format!("record-classes-{name}"));
     let defines = [format!("-DWORK=\"{work}\""), format!("-DCLOBBERS={clobbers}")];
     compiler.compile(&place, "classes", CLASSES, &[&defines[0], &defines[1]]);
     assert_eq!(record(&place, "-- ./classes").status, 0);

@@ -9,7 +9,7 @@ use simulator::recording::Kind;
 
 use super::{HOST, Read, printed, record, recordings};
 use crate::interrupts::{ended, send, wait_for};
-use crate::program::{PROGRAM, Place, command, end};
+use crate::program::{PROGRAM, TestDirectory, command, run_with_input};
 
 /// A program that stores 1000 words and prints their address. Its argument names what it does next.
 const STORE: &str = r#"
@@ -53,8 +53,8 @@ int main(int count, char **arguments) {
 }
 "#;
 
-fn place(name: &str) -> Place {
-    let place = Place::new(&format!("record-{name}"));
+fn place(name: &str) -> TestDirectory {
+    let place = TestDirectory::new(&format!("record-{name}"));
     HOST.compile(&place, "store", STORE, &[]);
     // A program with this mode (set-user-ID) runs with its owner's rights. An emulator cannot give it these rights.
     let rights = place.path().join("rights");
@@ -180,7 +180,7 @@ fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");
     let mut shell = Command::new("sh");
     shell.args(["-c", &line]).current_dir(place.path());
-    let ended = end(shell, b"");
+    let ended = run_with_input(shell, b"");
     assert_eq!(ended.status, 2, "{}", ended.stderr);
     let last = ended.stderr.lines().last().unwrap();
     assert!(last.ends_with(".partial: cannot be written: File too large (os error 27)"), "{last}");

@@ -5,15 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::{HOST, record};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// Asserts that `record` refuses a file with this content. The error must contain `says`.
 #[track_caller]
 fn refused(name: &str, content: &[u8], says: &str) {
-    let place = Place::new(&format!("refused-{name}"));
+    let place = TestDirectory::new(&format!("refused-{name}"));
     let path = place.file("it", content);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    place.run("record -o refs -- ./it a b").badly(says);
+    place.run("record -o refs -- ./it a b").assert_failure(says);
     assert!(!place.path().join("refs").exists());
 }
 
@@ -60,13 +60,17 @@ fn what_is_no_program_for_these_machines_is_named() {
 
 #[test]
 fn what_is_not_there_is_named() {
-    let place = Place::new("refused-nothing");
-    place.run("record nosuch").badly("there is no program 'nosuch', expected one to run");
-    place.run("record -o /dev/null sh").badly("/dev/null: exists and is not a regular file");
+    let place = TestDirectory::new("refused-nothing");
+    place.run("record nosuch").assert_failure("there is no program 'nosuch', expected one to run");
+    place
+        .run("record -o /dev/null sh")
+        .assert_failure("/dev/null: exists and is not a regular file");
     let nowhere = place.run("record -o /nonexistent/refs sh");
-    nowhere.badly("/nonexistent/refs: cannot be written: No such file");
+    nowhere.assert_failure("/nonexistent/refs: cannot be written: No such file");
     place.file("mine.refs", "mine");
-    place.run("record -o mine.refs sh").badly("mine.refs: already exists; --force replaces it");
+    place
+        .run("record -o mine.refs sh")
+        .assert_failure("mine.refs: already exists; --force replaces it");
 }
 
 /// A note announces the cost of a large mapping before the emulator creates the mapping.
@@ -83,7 +87,7 @@ fn a_large_mapping_is_announced() {
             return 0;
         }
     "#;
-    let place = Place::new("record-large-mapping");
+    let place = TestDirectory::new("record-large-mapping");
     HOST.compile(&place, "reserve", source, &[]);
     let ended = record(&place, "-- ./reserve");
     assert_eq!((ended.status, &*ended.stdout), (0, "refused\n"), "{}", ended.stderr);

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use simulator::recording::{Chunk, Order, Recording, Reference};
 
-use crate::program::{Ended, Place};
+use crate::program::{ProgramOutput, TestDirectory};
 
 /// A compiler's command, and the arguments that it always gets.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(super) const SPARC: Compiler = Compiler("sparc64-linux-gnu-gcc", &[]);
 const SPARC_STATIC: Compiler = Compiler("sparc64-linux-gnu-gcc", &["-static"]);
 
 impl Compiler {
-    pub(super) fn compile(self, place: &Place, name: &str, source: &str, flags: &[&str]) {
+    pub(super) fn compile(self, place: &TestDirectory, name: &str, source: &str, flags: &[&str]) {
         place.file(&format!("{name}.c"), source);
         let compiled = Command::new(self.0)
             .args(["-O1", "-g", "-o", name, &format!("{name}.c")])
@@ -37,7 +37,7 @@ impl Compiler {
 }
 
 /// Runs `record -o refs`, followed by the words of `line`.
-fn record(place: &Place, line: &str) -> Ended {
+fn record(place: &TestDirectory, line: &str) -> ProgramOutput {
     place.run(&format!("record --force -o refs {line}"))
 }
 
@@ -82,7 +82,7 @@ impl Read {
         Self { notes, recording, threads }
     }
 
-    fn from_place(place: &Place) -> Self {
+    fn from_place(place: &TestDirectory) -> Self {
         Self::new(&place.path().join("refs"))
     }
 
@@ -92,14 +92,14 @@ impl Read {
 }
 
 /// Returns the number that a program printed after `word`.
-pub(super) fn printed(ended: &Ended, word: &str) -> u64 {
+pub(super) fn printed(ended: &ProgramOutput, word: &str) -> u64 {
     let mut words = ended.stdout.split_whitespace().skip_while(|found| *found != word);
     let number = words.nth(1).unwrap_or_else(|| panic!("{word}: {}", ended.stdout));
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
 
 /// Returns the recordings in a place, whose names contain `refs`.
-fn recordings(place: &Place) -> Vec<String> {
+fn recordings(place: &TestDirectory) -> Vec<String> {
     let mut names = place.names(".");
     names.retain(|name| name.contains("refs"));
     names

@@ -3,7 +3,7 @@
 use simulator::recording::{Cause, Kind, Order};
 
 use super::{HOST, Read, SPARC, SPARC_STATIC, printed, record};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// A program with four children. Each child stores 1000 times to a word of its own memory, and 10,000 times to a word of shared memory.
 const FOUR: &str = r#"
@@ -44,8 +44,8 @@ fn stores(process: &Read, address: u64) -> usize {
 }
 
 #[track_caller]
-fn four_children(name: &str, compile: impl Fn(&Place)) {
-    let place = Place::new(&format!("record-{name}"));
+fn four_children(name: &str, compile: impl Fn(&TestDirectory)) {
+    let place = TestDirectory::new(&format!("record-{name}"));
     compile(&place);
     let ended = record(&place, "-- ./four");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -99,7 +99,7 @@ fn forked_children_on_sparc() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn shared_memory_is_shared_and_other_memory_is_not() {
-    let place = Place::new("record-shared");
+    let place = TestDirectory::new("record-shared");
     HOST.compile(&place, "four", FOUR, &[]);
     let ended = record(&place, "-- ./four");
     let (own, shared) = (printed(&ended, "own"), printed(&ended, "shared"));
@@ -132,7 +132,7 @@ fn shared_memory_is_shared_and_other_memory_is_not() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_script_and_its_programs() {
-    let place = Place::new("record-script");
+    let place = TestDirectory::new("record-script");
     for name in ["one", "two", "three"] {
         let source = format!(
             "static volatile long sum; __attribute__((noinline)) void work_of_{name}(void) {{ for (int i = 0; i < 50000; i++) sum++; }} \
@@ -169,7 +169,7 @@ fn a_script_and_its_programs() {
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_program_that_becomes_another_one() {
-    let place = Place::new("record-becomes");
+    let place = TestDirectory::new("record-becomes");
     let source = r#"#include <unistd.h>
         int main(int count, char **words) {
             if (count == 1)
@@ -234,7 +234,7 @@ int main(void) {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_server_that_forks_for_each_client() {
-    let place = Place::new("record-server");
+    let place = TestDirectory::new("record-server");
     HOST.compile(&place, "server", SERVER, &[]);
     let ended = record(&place, "-- ./server");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -286,7 +286,7 @@ int main(void) {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_process_with_busy_threads_forks() {
-    let place = Place::new("record-busy");
+    let place = TestDirectory::new("record-busy");
     HOST.compile(&place, "busy", BUSY, &[]);
     let ended = record(&place, "-- ./busy");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -300,7 +300,7 @@ fn a_process_with_busy_threads_forks() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_process_that_outlives_the_program() {
-    let place = Place::new("record-outlives");
+    let place = TestDirectory::new("record-outlives");
     let source = r#"#include <unistd.h>
         static volatile long late;
         int main(void) {
@@ -323,7 +323,7 @@ fn a_process_that_outlives_the_program() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_child_that_a_signal_ends_is_named() {
-    let place = Place::new("record-killed-child");
+    let place = TestDirectory::new("record-killed-child");
     let source = r#"#include <signal.h>
         #include <sys/wait.h>
         #include <unistd.h>
@@ -391,7 +391,7 @@ int main(void) {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_lock_of_two_processes() {
-    let place = Place::new("record-locked");
+    let place = TestDirectory::new("record-locked");
     HOST.compile(&place, "locked", LOCKED, &[]);
     let ended = record(&place, "-- ./locked");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -411,7 +411,7 @@ fn a_lock_of_two_processes() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_file_that_processes_map_in_different_lengths() {
-    let place = Place::new("record-mapped");
+    let place = TestDirectory::new("record-mapped");
     let source = r#"#include <fcntl.h>
         #include <stdio.h>
         #include <sys/mman.h>

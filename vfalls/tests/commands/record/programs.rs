@@ -6,7 +6,7 @@ use object::Object;
 use simulator::recording::{Flow, Kind};
 
 use super::{Compiler, HOST, Read, SPARC, SPARC_STATIC, printed, record};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// A program that calls a function ten times. The function copies a thousand words.
 const COPY: &str = r#"
@@ -26,7 +26,7 @@ int main(void) {
 
 #[track_caller]
 fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
-    let place = Place::new(&format!("record-{name}"));
+    let place = TestDirectory::new(&format!("record-{name}"));
     compiler.compile(&place, "copy", COPY, flags);
     let ended = record(&place, "-- ./copy");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -102,7 +102,7 @@ fn a_known_loop_on_sparc_with_shared_libraries() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn shared_libraries_are_named_with_their_build_ids() {
-    let place = Place::new("record-libraries");
+    let place = TestDirectory::new("record-libraries");
     HOST.compile(&place, "libown.so", "int own(void) { return 3; }", &["-shared", "-fPIC"]);
     let main = "int own(void); int main(void) { return own() - 3; }";
     HOST.compile(&place, "main", main, &["-L.", "-lown", "-Wl,-rpath,$ORIGIN"]);
@@ -131,7 +131,7 @@ fn shared_libraries_are_named_with_their_build_ids() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn the_program_gets_its_name_its_arguments_and_its_input() {
-    let place = Place::new("record-arguments");
+    let place = TestDirectory::new("record-arguments");
     let source = r#"#include <stdio.h>
         int main(int count, char **words) { printf("%s|%s|%s|%d\n", words[0], words[1], words[2], getchar()); }"#;
     HOST.compile(&place, "words", source, &[]);

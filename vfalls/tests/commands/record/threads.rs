@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use simulator::recording::{Cause, Kind, Order};
 
 use super::{Compiler, HOST, Read, SPARC_STATIC, Thread, printed, record};
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// A program that starts four threads one after another, and joins them. Each thread stores to its
 /// own 500 words.
@@ -72,7 +72,7 @@ fn ends(read: &Read) -> bool {
 
 #[track_caller]
 fn four(name: &str, compiler: Compiler) {
-    let place = Place::new(&format!("record-{name}"));
+    let place = TestDirectory::new(&format!("record-{name}"));
     compiler.compile(&place, "four", FOUR, &[]);
     let ended = record(&place, "-- ./four");
     assert_eq!(ended.status, 0, "{}", ended.stderr);
@@ -144,7 +144,7 @@ int main(void) {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_wake_comes_before_the_wait_that_it_ends() {
-    let place = Place::new("record-turns");
+    let place = TestDirectory::new("record-turns");
     HOST.compile(&place, "turns", TURNS, &[]);
     assert_eq!(record(&place, "-- ./turns").status, 0);
     let read = Read::from_place(&place);

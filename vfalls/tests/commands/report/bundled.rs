@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::{Place, squeezed};
+use crate::program::{TestDirectory, squeezed};
 use crate::report::{distance, exact, number, profile, run};
 use crate::stat::program;
 
@@ -13,7 +13,7 @@ use crate::stat::program;
 /// instructions the event counts twice: in the whole program, and in each function that has such instructions. Returns the text and the
 /// JSON.
 fn profile_bundled(
-    place: &Place,
+    place: &TestDirectory,
     [unit, event, arguments]: [&str; 3],
     twice: (u64, &[(&str, u64)]),
 ) -> (String, Value) {
@@ -74,7 +74,7 @@ fn profile_bundled(
 
 #[test]
 fn a_strand_samples_the_instructions_of_the_bundled_program() {
-    let place = Place::new("profile-sparc");
+    let place = TestDirectory::new("profile-sparc");
     let (output, _) = profile_bundled(&place, ["sparc", "Instr_cnt", "-e instructions"], (0, &[]));
     let mut lines = output.lines();
     lines.find(|line| line.starts_with("# Overhead")).unwrap();
@@ -88,8 +88,8 @@ fn a_strand_samples_the_instructions_of_the_bundled_program() {
 /// from each thread's start to its end.
 #[test]
 fn by_default_a_strand_samples_the_bundled_program_by_time() {
-    let place = Place::new("profile-cycles-bundled");
-    place.run("stat --bundled --json stat.json").well();
+    let place = TestDirectory::new("profile-cycles-bundled");
+    place.run("stat --bundled --json stat.json").assert_success();
     let stat = place.json("stat.json");
     let spent = |is_meant: &dyn Fn(&str) -> bool| -> u64 {
         let threads = stat["threads"].as_array().unwrap().iter();
@@ -119,7 +119,7 @@ fn by_default_a_strand_samples_the_bundled_program_by_time() {
 /// needs static data, so it first calls a two-instruction procedure that reads the program counter.
 #[test]
 fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
-    let place = Place::new("profile-children");
+    let place = TestDirectory::new("profile-children");
     let event = "graduated_instructions";
     let arguments = format!(
         "--children --folded folded --callgrind calls -e {event},primary_data_cache_misses"
@@ -203,6 +203,6 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     assert_eq!(numbers(&text, &format!("{file}:sort_by_price")), own);
 
     let refs = place.file("refs.txt", program(100));
-    run(&["--children", &refs]).badly("refs.txt: --children needs call stacks");
-    run(&["--children", "--place", "deal:0,1"]).badly("--children needs call stacks");
+    run(&["--children", &refs]).assert_failure("refs.txt: --children needs call stacks");
+    run(&["--children", "--place", "deal:0,1"]).assert_failure("--children needs call stacks");
 }

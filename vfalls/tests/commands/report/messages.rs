@@ -2,13 +2,13 @@
 
 use guest_abi::event::SparcEvent;
 
-use crate::program::{Ended, Place, squeezed};
+use crate::program::{ProgramOutput, TestDirectory, squeezed};
 use crate::report::run;
 use crate::stat::program;
 
 #[test]
 fn what_is_not_modelled_says_so() {
-    let place = Place::new("profile-not-modelled");
+    let place = TestDirectory::new("profile-not-modelled");
     let refs = place.file("refs.txt", program(1_000));
     for (unit, event, absence) in [
         ("sparc", "ITLB_miss", "addresses are not translated, so there are no TLBs"),
@@ -33,7 +33,7 @@ fn what_is_not_modelled_says_so() {
 /// supervisor.
 #[test]
 fn all_events_of_an_r10000_are_counted() {
-    let place = Place::new("profile-all");
+    let place = TestDirectory::new("profile-all");
     let refs = place.file("refs.txt", program(1_000));
     let all = run(&[&refs, "--unit", "r10000", "--all"]);
     assert_eq!((all.status, &*all.stderr), (0, ""));
@@ -52,7 +52,7 @@ fn all_events_of_an_r10000_are_counted() {
 /// The list says which events a recording cannot cause, and what limits the others.
 #[test]
 fn the_list_says_what_a_recording_cannot_cause() {
-    let place = Place::new("profile-list");
+    let place = TestDirectory::new("profile-list");
     for (unit, events, occur, lines) in [
         (
             "r10000",
@@ -84,7 +84,7 @@ fn the_list_says_what_a_recording_cannot_cause() {
             ],
         ),
     ] {
-        let list = place.run(&format!("report --list --unit {unit}")).well();
+        let list = place.run(&format!("report --list --unit {unit}")).assert_success();
         let list: Vec<String> = list.lines().map(squeezed).collect();
         assert_eq!((&*list[0], list.len()), ("event occurs about", 1 + events));
         let yes = |line: &&String| line.contains(" yes");
@@ -95,14 +95,14 @@ fn the_list_says_what_a_recording_cannot_cause() {
     }
     for output in ["json", "svg", "folded", "html"] {
         let ended = place.run(&format!("report --list --{output} list"));
-        ended.badly("cannot be used with");
+        ended.assert_failure("cannot be used with");
         assert!(!place.path().join("list").exists(), "{output}");
     }
 }
 
 #[test]
 fn bad_input_gets_one_line() {
-    let place = Place::new("profile-bad");
+    let place = TestDirectory::new("profile-bad");
     let refs = place.file("refs.txt", program(10));
     let data = place.file("data.txt", " L 1000,8\n");
     let broken = place.file("broken.txt", "I  04001090,3\n L zzz,8\n");
@@ -156,7 +156,7 @@ fn bad_input_gets_one_line() {
         let ended = run(&all);
         let notes = ended.stderr.lines().filter(|line| !line.starts_with("note: "));
         let errors = notes.fold(String::new(), |all, line| all + line + "\n");
-        Ended { stderr: errors, ..ended }.badly(says);
+        ProgramOutput { stderr: errors, ..ended }.assert_failure(says);
         assert_eq!(place.names(".").len(), 4, "{arguments:?} leaves a file");
     }
 }

@@ -7,18 +7,19 @@ use std::fs;
 use object::{Object, ObjectSymbol};
 use serde_json::Value;
 
-use crate::program::{Ended, PROGRAM, Place, squeezed, vfalls, with_input};
+use crate::program::{PROGRAM, ProgramOutput, TestDirectory, squeezed, vfalls, with_input};
 use crate::stat::program;
 
-fn run(arguments: &[&str]) -> Ended {
+fn run(arguments: &[&str]) -> ProgramOutput {
     vfalls(&[&["report"], arguments].concat())
 }
 
 const BUNDLED_ELF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/bundled/workload.elf");
 
 /// Runs `report`, which must succeed. Returns its text and its JSON.
-fn profile(place: &Place, arguments: &str) -> (String, Value) {
-    let output = place.run(&format!("report --force --json profile.json {arguments}")).well();
+fn profile(place: &TestDirectory, arguments: &str) -> (String, Value) {
+    let output =
+        place.run(&format!("report --force --json profile.json {arguments}")).assert_success();
     (output, place.json("profile.json"))
 }
 
@@ -44,7 +45,7 @@ fn distance(rows: &[Value]) -> f64 {
 
 #[test]
 fn without_symbols_there_are_pages() {
-    let place = Place::new("profile-pages");
+    let place = TestDirectory::new("profile-pages");
     place.file("refs.txt", program(4_000));
     let (output, json) = profile(&place, "refs.txt -e instructions -c 10");
     assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
@@ -56,7 +57,7 @@ fn without_symbols_there_are_pages() {
     assert_eq!(table[0], "51.00% 51.20% 102 1020 page 0x400000");
     assert_eq!(table[1], "49.00% 48.80% 98 980 page 0x401000");
     let piped = ["report", "-", "-e", "instructions", "-c", "10"];
-    let piped = with_input(&piped, program(4_000)).well();
+    let piped = with_input(&piped, program(4_000)).assert_success();
     assert!(piped.replace("standard input", "").lines().skip(4).eq(output.lines().skip(4)));
 }
 
@@ -64,7 +65,7 @@ fn without_symbols_there_are_pages() {
 /// instructions.
 #[test]
 fn threads_of_a_file_by_hand() {
-    let place = Place::new("profile-threads");
+    let place = TestDirectory::new("profile-threads");
     let line = |strand: u64, n: u64| format!("{strand} i {:#x} 4\n", strand * 0x1000 + n % 8 * 4);
     let first = (0..40).map(|n| line(3, n));
     let both = first.chain((0..60).map(|n| line(70, n)));
@@ -94,7 +95,7 @@ fn threads_of_a_file_by_hand() {
 /// first instruction on a page, which takes less than 400 cycles.
 #[test]
 fn by_default_a_strand_is_sampled_by_time() {
-    let place = Place::new("profile-cycles");
+    let place = TestDirectory::new("profile-cycles");
     let turn = |page: u64| -> String {
         (0..8).map(|n| format!("I  {:x},4\n", page * 0x1000 + 4 * n)).collect()
     };
@@ -131,7 +132,7 @@ fn by_default_a_strand_is_sampled_by_time() {
 /// Two threads are on one strand: the second is ready while the first executes.
 #[test]
 fn waits_are_frames_under_the_function_that_waits() {
-    let place = Place::new("profile-waits");
+    let place = TestDirectory::new("profile-waits");
     let line =
         |thread: u64, n: u64| format!("{thread} i {:#x} 4\n", (thread + 1) * 0x1000 + n % 8 * 4);
     let all: String = (0..2).flat_map(|thread| (0..4_000).map(move |n| line(thread, n))).collect();
@@ -162,12 +163,14 @@ fn waits_are_frames_under_the_function_that_waits() {
     assert!(((stacks[1].1 + stacks[2].1) * 10).abs_diff(first + second) <= 10, "{stacks:?}");
 
     // In callgrind's format, waits are calls. The `diff` command compares waits, too.
-    place.run(&format!("report {arguments} --waits --callgrind calls --json waits.json")).well();
+    place
+        .run(&format!("report {arguments} --waits --callgrind calls --json waits.json"))
+        .assert_success();
     let calls = fs::read_to_string(place.at("calls")).unwrap();
     let call = format!("cfn=[ready]\ncalls=1 0\n0 {first}\n");
     assert!(calls.contains("fn=page 0x2000\n") && calls.contains(&call), "{calls}");
-    place.run(&format!("report {arguments} --json alone.json")).well();
-    let diff = place.run("diff alone.json waits.json").well();
+    place.run(&format!("report {arguments} --json alone.json")).assert_success();
+    let diff = place.run("diff alone.json waits.json").assert_success();
     let diff: Vec<_> = diff.lines().map(squeezed).collect();
     assert!(diff.contains(&"waits - true".to_owned()), "{diff:?}");
     let ready = format!("[ready] exact - {first} +{first}");
@@ -177,7 +180,7 @@ fn waits_are_frames_under_the_function_that_waits() {
 /// A program's functions are shown by name. Addresses outside functions are shown by page.
 #[test]
 fn symbols_of_a_file() {
-    let place = Place::new("profile-symbols");
+    let place = TestDirectory::new("profile-symbols");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
     // Two of the addresses are in functions of the bundled program. The third address is outside all functions, as an address in a stack
     // would be.
@@ -191,7 +194,7 @@ fn symbols_of_a_file() {
 /// A note is printed if the symbols belong to another program.
 #[test]
 fn symbols_of_another_program() {
-    let place = Place::new("profile-another");
+    let place = TestDirectory::new("profile-another");
     let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
     let ended = run(&[&refs, "--symbols", BUNDLED_ELF, "-e", "instructions", "-c", "10"]);
     assert_eq!(ended.status, 0);
@@ -203,7 +206,7 @@ fn symbols_of_another_program() {
 /// The test profiles its own program, which is position-independent. valgrind loads such programs at 0x108000.
 #[test]
 fn symbols_of_a_program_that_may_be_loaded_anywhere() {
-    let place = Place::new("profile-anywhere");
+    let place = TestDirectory::new("profile-anywhere");
     let bytes = fs::read(PROGRAM).unwrap();
     let elf = object::File::parse(&*bytes).unwrap();
     let main = elf.symbol_by_name("main").unwrap().address();

@@ -4,13 +4,13 @@ use std::fs;
 
 use object::{Object, ObjectSymbol};
 
-use crate::program::{PROGRAM, Place, contains_all, squeezed, vfalls};
+use crate::program::{PROGRAM, TestDirectory, contains_all, squeezed, vfalls};
 use crate::report::{BUNDLED_ELF, number, profile};
 use crate::stat::program;
 
 #[test]
 fn flame_graphs() {
-    let place = Place::new("profile-flame");
+    let place = TestDirectory::new("profile-flame");
     place.file("refs.txt", program(4_000));
     let common = "refs.txt -c 10 --folded folded --svg svg";
     profile(&place, &format!("{common} -e instructions"));
@@ -35,7 +35,7 @@ fn flame_graphs() {
 /// The function `find_order` is in lines 129 to 135 of the source, and starts at 0x100a84.
 #[test]
 fn lines_of_a_function() {
-    let place = Place::new("profile-annotate");
+    let place = TestDirectory::new("profile-annotate");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
     let refs = [line(0x10_0a84, 300), line(0x10_0aa0, 500), line(0x10_0cac, 200)];
     let refs = place.file("refs.txt", refs.concat());
@@ -54,7 +54,7 @@ fn lines_of_a_function() {
         vfalls(&[&arguments[..], more].concat())
     };
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let shown = annotate("find_order", &["--source", root]).well();
+    let shown = annotate("find_order", &["--source", root]).assert_success();
     let lines = shown.lines().skip(5).map(str::trim_end).collect::<Vec<_>>();
     // Each of the 100 samples comes after 10 more instructions. The second instruction is inlined.
     let expected = "\
@@ -87,20 +87,20 @@ fn lines_of_a_function() {
     assert!(ended.stdout.ends_with(lines), "{}", ended.stdout);
 
     annotate("find_ordre", &[])
-        .badly("there is no function 'find_ordre'; did you mean find_order?");
-    vfalls(&["annotate", "find_order", &refs, "-c", "10"]).badly("--symbols");
+        .assert_failure("there is no function 'find_ordre'; did you mean find_order?");
+    vfalls(&["annotate", "find_order", &refs, "-c", "10"]).assert_failure("--symbols");
 }
 
 #[test]
 fn the_page_is_made_of_lines_and_stacks() {
-    let place = Place::new("profile-page");
+    let place = TestDirectory::new("profile-page");
     let refs = [(0x10_0a84, 300), (0x10_0aa0, 500)];
     let refs = refs.map(|(address, times)| format!("I  {address:x},4\n").repeat(times));
     place.file("refs.txt", refs.concat());
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let options =
         format!("--symbols {BUNDLED_ELF} -e instructions -c 10 --source {root} --html page.html");
-    place.run(&format!("report refs.txt {options}")).well();
+    place.run(&format!("report refs.txt {options}")).assert_success();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
     // Each of the 80 samples is taken after 10 more instructions, the last one at the end. The second instruction belongs to an inlined
     // function.
@@ -117,7 +117,7 @@ fn the_page_is_made_of_lines_and_stacks() {
 /// The recording executes the first instruction of the test program's own `main`. valgrind loads the program at 0x108000.
 #[test]
 fn instructions_of_a_function() {
-    let place = Place::new("profile-asm");
+    let place = TestDirectory::new("profile-asm");
     let bytes = fs::read(PROGRAM).unwrap();
     let elf = object::File::parse(&*bytes).unwrap();
     let main = 0x10_8000 + elf.symbol_by_name("main").unwrap().address();
@@ -134,7 +134,7 @@ fn instructions_of_a_function() {
         "10",
         "--asm",
     ])
-    .well();
+    .assert_success();
     let first = shown.lines().map(squeezed).find(|line| line.contains(&format!("{main:#x}")));
     let first = first.unwrap_or_else(|| panic!("{shown}"));
     // The last sample is on the next instruction. On every host, the function has further instructions to show.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{on_both, record, replay};
-use crate::program::{Place, command, start, wait};
+use crate::program::{TestDirectory, command, start, wait};
 use crate::stat;
 
 /// The number of whole cycles in 3 ms. The machine executes 1,165,379,275 cycles per second.
@@ -26,7 +26,7 @@ fn waits_for_a_lock_that_is_not_known_are_counted() {
         assert_eq!(results["waits"]["as_recorded"], waits, "{compiler:?}");
         let sentence =
             format!("\n{waits} waits are as recorded: the lock is not known (in syscall).\n");
-        place.run("stat recording").says(&[&sentence]);
+        place.run("stat recording").assert_success_with(&[&sentence]);
     });
 }
 
@@ -47,7 +47,7 @@ fn a_sleep_takes_the_time_that_it_asks_for() {
 }
 
 /// Records a program that prints a line and then reads a byte, which arrives after `delay`. Returns the JSON of the replay.
-fn read_after(place: &Place, delay: Duration) -> Value {
+fn read_after(place: &TestDirectory, delay: Duration) -> Value {
     let mut program = command(&["record", "--force", "-o", "recording", "--", "./host", "read"]);
     program.current_dir(place.path());
     let mut child = start(program);
@@ -72,6 +72,6 @@ fn a_call_that_blocks_takes_no_time() {
         }
         assert_eq!(late["threads"], at_once["threads"], "{compiler:?}");
         let said = "\nSystem calls that may block take no time: 1 read.\n";
-        place.run("stat recording").says(&[said]);
+        place.run("stat recording").assert_success_with(&[said]);
     });
 }

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use serde_json::Value;
 
 use super::{on_both, record, replay};
-use crate::program::{Place, squeezed};
+use crate::program::{TestDirectory, squeezed};
 use crate::stat::json;
 
 /// The number of cycles in a unit of work in `locks.c`, which is a sleep of 1 ms. The machine executes 1,165,379,275 cycles per second.
@@ -35,7 +35,7 @@ fn states(results: &Value) -> Vec<States> {
 
 /// Replays the file `recording`. Asserts that `stat` shows sums over threads for the whole run, and for each node with several threads.
 /// Thread n is on node n modulo 4.
-fn sums_are_shown(place: &Place, threads: &[States]) {
+fn sums_are_shown(place: &TestDirectory, threads: &[States]) {
     const NAMES: [(&str, &str); 11] = [
         ("running", "running"),
         ("ready", "ready"),
@@ -49,7 +49,7 @@ fn sums_are_shown(place: &Place, threads: &[States]) {
         ("not_begun", "not begun"),
         ("ended", "ended"),
     ];
-    let text = place.run("stat recording --place spread").well();
+    let text = place.run("stat recording --place spread").assert_success();
     let lines: Vec<_> = text.lines().map(squeezed).collect();
     let occur: Vec<_> =
         NAMES.into_iter().filter(|(key, _)| threads.iter().any(|one| one[*key] > 0)).collect();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::program::{Place, with_input};
+use crate::program::{TestDirectory, with_input};
 use crate::top::two_threads;
 
 /// Returns one column of all rows of node 0. The first column has index 0.
@@ -14,7 +14,7 @@ fn column(text: &str, column: usize) -> Vec<u64> {
 
 #[test]
 fn a_block_for_each_interval_and_then_what_stat_prints() {
-    let text = with_input(&["top", "--interval", "600", "-"], two_threads()).well();
+    let text = with_input(&["top", "--interval", "600", "-"], two_threads()).assert_success();
     assert!(
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand); memory: hardware, 512 bytes\n"),
         "{text}"
@@ -44,9 +44,9 @@ fn many_intervals_have_few_blocks() {
     for number in 0..400 {
         writeln!(program, "0 r {:#x}", number * 64).unwrap();
     }
-    let place = Place::new("top-blocks");
+    let place = TestDirectory::new("top-blocks");
     place.file("program", program);
-    let text = place.run("top --interval 1 --json top.json program").well();
+    let text = place.run("top --interval 1 --json top.json program").assert_success();
     let blocks: Vec<_> = text.lines().filter(|line| line.starts_with("After ")).collect();
     assert_eq!(blocks.len(), 50 + 25 + 25 + 25, "{text}");
     assert!(blocks[0].starts_with("After 1 references, "));
@@ -58,5 +58,5 @@ fn many_intervals_have_few_blocks() {
 
 #[test]
 fn the_help_has_keys() {
-    assert!(with_input(&["top", "--help"], "").well().contains("Keys:\n  space"));
+    assert!(with_input(&["top", "--help"], "").assert_success().contains("Keys:\n  space"));
 }

@@ -6,16 +6,16 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::program::Place;
+use crate::program::TestDirectory;
 
 /// A terminal that runs a shell, in its own tmux server. Dropping this value ends the server.
 pub(crate) struct Terminal {
-    place: Place,
+    place: TestDirectory,
 }
 
 impl Terminal {
     pub(crate) fn new(name: &str, width: usize, height: usize) -> Self {
-        let terminal = Self { place: Place::new(name) };
+        let terminal = Self { place: TestDirectory::new(name) };
         let size = [width.to_string(), height.to_string()];
         let shell = "PS1='ready$ ' exec sh";
         terminal.tmux(&["new-session", "-d", "-x", &size[0], "-y", &size[1], shell]);

@@ -20,15 +20,15 @@ use tests::assembler::{ILLEGAL, NOP, TBA, wrpr};
 use tests::machine::strand;
 
 use super::super::failures::UNEXPECTED;
-use super::super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, retried};
+use super::super::lists::{Entry, GET, HUB_PCR, REPEAT_LIST, SET, retried};
 use super::super::orders::is_blocked;
 use super::super::{Booted, ENOACCESS, Guest, REAL};
 
 /// A store completes after its strand has had this number of turns, unless an instruction waits for the store earlier.
-const LATEST: u64 = 1000;
+const MAX_STORE_AGE: u64 = 1000;
 
 /// The maximum number of instructions that a strand executes alone.
-const LONGEST: u32 = 1_000_000;
+const MAX_STEPS: u32 = 1_000_000;
 
 /// The guests' strands, two of them on node 0. Strand 0 boots the machine.
 const STRANDS: [usize; 3] = [3, 60, 130];
@@ -49,7 +49,7 @@ pub(super) struct Scene {
     prepare: fn(&[u8]) -> Booted,
     /// Lets a strand pass the barrier at the given address. The strand then does as much as it can before its stores complete, while
     /// another strand acts. Returns `true` if the scene ends as it must.
-    plays: fn(&mut Late<'_>, u64) -> bool,
+    plays: fn(&mut DelayedStores<'_>, u64) -> bool,
 }
 
 pub(super) const SCENES: [Scene; 7] = [
@@ -57,17 +57,18 @@ pub(super) const SCENES: [Scene; 7] = [
         name: "a strand starts others",
         barrier: ("platform/src/sparc64/interrupt.rs", "asm!(\"membar #Sync\", \"stxa {bit}, ", 1),
         prepare: |image| {
-            let guests = [Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..], "")];
+            let guests =
+                [Guest::with_lists(&STRANDS[..1], ""), Guest::with_lists(&STRANDS[1..], "")];
             let mut booted = Booted::boot(image, &guests, None);
             for (guest, cpu) in [(0, 0), (1, 0), (1, 1)] {
-                booted.list(guest, cpu, &[LOOP, AGAIN]);
+                booted.list(guest, cpu, &[LOOP, REPEAT_LIST]);
             }
             booted
         },
         plays: |late, barrier| {
-            late.pass(0, barrier);
-            late.without(0, 20_000, |_| false);
-            late.until(|late| STRANDS.iter().all(|number| late.is_in_guest(*number)))
+            late.pass_barrier(0, barrier);
+            late.run_others(0, 20_000, |_| false);
+            late.run_until(|late| STRANDS.iter().all(|number| late.is_in_guest(*number)))
                 && late.execution.failures().1 == 0
         },
     },
@@ -75,24 +76,27 @@ pub(super) const SCENES: [Scene; 7] = [
         name: "two guests end",
         barrier: ("hypervisor/src/image/guests.rs", "life.runs.store(false", 1),
         prepare: |image| {
-            loops(image, &[Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..2], "")])
+            loops(
+                image,
+                &[Guest::with_lists(&STRANDS[..1], ""), Guest::with_lists(&STRANDS[1..2], "")],
+            )
         },
         plays: |late, barrier| {
             late.call(3, [5, 0, 0], MACH_EXIT);
-            late.pass(3, barrier);
+            late.pass_barrier(3, barrier);
             late.call(60, [5, 0, 0], MACH_EXIT);
-            late.without(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
-            late.until(Late::is_off)
+            late.run_others(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
+            late.run_until(DelayedStores::is_off)
         },
     },
     Scene {
         name: "a CPU starts while its guest ends",
         barrier: ("hypervisor/src/services/core_group.rs", "self.ended_word(guest).store(1, ", 1),
         prepare: |image| {
-            let mut booted = loops(image, &[Guest::listed(&STRANDS, "")]);
-            booted.list(0, 1, &[retried(CPU_STOP, 0, 0), LOOP, AGAIN]);
+            let mut booted = loops(image, &[Guest::with_lists(&STRANDS, "")]);
+            booted.list(0, 1, &[retried(CPU_STOP, 0, 0), LOOP, REPEAT_LIST]);
             booted.0.run(Limits::instructions(400_000));
-            booted.list(0, 1, &[LOOP, AGAIN]);
+            booted.list(0, 1, &[LOOP, REPEAT_LIST]);
             booted
         },
         plays: |late, barrier| {
@@ -100,25 +104,28 @@ pub(super) const SCENES: [Scene; 7] = [
             // A fatal trap ends the guest once, as this scene needs. The call mach_exit would end
             // the guest twice.
             late.fatal(60);
-            late.pass(60, barrier);
+            late.pass_barrier(60, barrier);
             late.call(130, [0, cpu, traps], CPU_START);
-            late.without(60, 20_000, |late| late.result(130).is_some());
-            late.until(Late::is_off)
+            late.run_others(60, 20_000, |late| late.result(130).is_some());
+            late.run_until(DelayedStores::is_off)
         },
     },
     Scene {
         name: "the operator resets a guest while it ends",
         barrier: ("hypervisor/src/image/guests.rs", "fence(SeqCst);", 2),
         prepare: |image| {
-            loops(image, &[Guest::listed(&STRANDS[..1], ""), Guest::listed(&STRANDS[1..], "")])
+            loops(
+                image,
+                &[Guest::with_lists(&STRANDS[..1], ""), Guest::with_lists(&STRANDS[1..], "")],
+            )
         },
         plays: |late, barrier| {
             late.call(3, [5, 0, 0], MACH_EXIT);
-            late.pass(3, barrier);
+            late.pass_barrier(3, barrier);
             let reset = Step::Reset(GuestId::new(0).unwrap());
             late.execution.operate(strand(130), &reset).unwrap();
-            late.without(3, 200_000, Late::is_answered);
-            late.until(|late| late.is_answered() && late.is_in_guest(3))
+            late.run_others(3, 200_000, DelayedStores::is_answered);
+            late.run_until(|late| late.is_answered() && late.is_in_guest(3))
         },
     },
     Scene {
@@ -127,10 +134,10 @@ pub(super) const SCENES: [Scene; 7] = [
         // Strand 0 has started the guests' strands, and none of them has executed an instruction.
         prepare: |image| {
             let guests =
-                STRANDS.each_ref().map(|number| Guest::listed(slice::from_ref(number), ""));
+                STRANDS.each_ref().map(|number| Guest::with_lists(slice::from_ref(number), ""));
             let mut booted = Booted::boot(image, &guests, None);
             for guest in 0..3 {
-                booted.list(guest, 0, &[LOOP, AGAIN]);
+                booted.list(guest, 0, &[LOOP, REPEAT_LIST]);
             }
             while booted.0.state(strand(0)) != State::Halted {
                 booted.0.step(strand(0));
@@ -141,43 +148,43 @@ pub(super) const SCENES: [Scene; 7] = [
             let same = Step::Reconfigure(Grants::none(3).unwrap());
             late.execution.operate(strand(3), &same).unwrap();
             late.fail(3);
-            late.pass(3, barrier);
+            late.pass_barrier(3, barrier);
             late.fail(60);
-            late.without(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
-            late.until(Late::is_answered)
+            late.run_others(3, 200_000, |late| late.execution.state(strand(60)) == State::Halted);
+            late.run_until(DelayedStores::is_answered)
         },
     },
     Scene {
         name: "two strands set the L2 control of their node",
         barrier: ("", "perfctr_set_l2", 2),
-        prepare: |image| loops(image, &[Guest::listed(&STRANDS, "global")]),
+        prepare: |image| loops(image, &[Guest::with_lists(&STRANDS, "global")]),
         plays: |late, barrier| {
             late.call(3, [L2, 1, 0], SET);
-            late.pass(3, barrier);
+            late.pass_barrier(3, barrier);
             // The lock's release completes before the store to the last bank.
             while late.execution.complete_store(strand(3), Target::Memory).is_some() {}
             late.call(60, [L2, 2, 0], SET);
-            late.without(3, 20_000, |late| late.result(60).is_some());
+            late.run_others(3, 20_000, |late| late.result(60).is_some());
             // Stores of different strands complete in any order.
             while late.execution.complete_store(strand(60), Target::Device).is_some() {}
-            let both = |late: &mut Late<'_>| {
+            let both = |late: &mut DelayedStores<'_>| {
                 let all = STRANDS.map(|number| late.execution.store_buffer(strand(number)));
                 let complete = all.iter().all(|buffer| buffer.devices.is_empty());
                 complete && late.result(3).is_some() && late.result(60).is_some()
             };
-            let banks = |late: &Late<'_>| -> [u64; L2_BANKS] {
+            let banks = |late: &DelayedStores<'_>| -> [u64; L2_BANKS] {
                 std::array::from_fn(|bank| {
                     let at = l2_control(bank).unwrap();
                     late.execution.devices().read(strand(3), at).unwrap() >> 36 & 3
                 })
             };
-            late.until(both) && banks(late).iter().all(|bank| *bank == banks(late)[0])
+            late.run_until(both) && banks(late).iter().all(|bank| *bank == banks(late)[0])
         },
     },
     Scene {
         name: "a set of the L2 control fails while another strand gets it",
         barrier: ("", "perfctr_set_l2", 1),
-        prepare: |image| loops(image, &[Guest::listed(&STRANDS, "global")]),
+        prepare: |image| loops(image, &[Guest::with_lists(&STRANDS, "global")]),
         // The other strand may get the L2 control at any time after the barrier.
         plays: |late, barrier| {
             let before = late.execution.clone();
@@ -185,16 +192,16 @@ pub(super) const SCENES: [Scene; 7] = [
                 *late.execution = before.clone();
                 late.ages = Default::default();
                 late.call(3, [L2, 1, 0], SET);
-                late.pass(3, barrier);
+                late.pass_barrier(3, barrier);
                 let fails = FaultyUnit::L2FromBank(Node::Node0, 5);
                 late.execution.devices().set_faulty(fails, true);
                 for _ in 0..turns {
-                    late.turn(3);
+                    late.step_strand(3);
                 }
                 late.call(60, [L2, 0, 0], GET);
-                late.without(3, 20_000, |late| late.result(60).is_some());
+                late.run_others(3, 20_000, |late| late.result(60).is_some());
                 let finds_new = late.result(60) == Some([0, 1]);
-                late.until(|late| late.result(3).is_some())
+                late.run_until(|late| late.result(3).is_some())
                     && late.result(3).is_some_and(|[status, _]| status == ENOACCESS)
                     && !finds_new
             })
@@ -207,7 +214,7 @@ fn loops(image: &[u8], guests: &[Guest<'_>]) -> Booted {
     let mut booted = Booted::boot(image, guests, None);
     for (guest, described) in (0..).zip(guests) {
         for cpu in 0..described.strands.len() as u64 {
-            booted.list(guest, cpu, &[LOOP, AGAIN]);
+            booted.list(guest, cpu, &[LOOP, REPEAT_LIST]);
         }
     }
     booted.0.run(Limits::instructions(4_000_000));
@@ -229,34 +236,34 @@ impl Scene {
         let starts = booted.words(0, 0x90);
         booted.0.set_store_buffers(true);
         let execution = &mut booted.0;
-        (self.plays)(&mut Late::new(execution, call, starts), barrier)
+        (self.plays)(&mut DelayedStores::new(execution, call, starts), barrier)
     }
 }
 
 /// Passes a right from one guest to the other while the strands execute at different times. Returns `true` if the new owner gets the right
 /// and the former owner is refused.
 pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
-    let passes = |late: &mut Late<'_>, delay: u64| {
+    let passes = |late: &mut DelayedStores<'_>, delay: u64| {
         let mut grants = Grants::none(2).unwrap();
         grants.grant(GuestId::new(1).unwrap(), Right::Global).unwrap();
         late.execution.operate(strand(60), &Step::Reconfigure(grants)).unwrap();
         for _ in 0..delay {
-            late.turns(None);
+            late.step_all(None);
         }
         late.call(3, [HUB_PCR, 0x0101, 0], SET);
-        late.until(Late::is_answered) && {
-            let served = |late: &mut Late<'_>| {
+        late.run_until(DelayedStores::is_answered) && {
+            let served = |late: &mut DelayedStores<'_>| {
                 late.call(130, [HUB_PCR, 0, 0], GET);
-                late.until(|late| late.result(130).is_some());
+                late.run_until(|late| late.result(130).is_some());
                 late.result(130) == Some([0, 0])
             };
             let served = (0..1000).any(|_| served(late));
             late.call(3, [HUB_PCR, 0, 0], GET);
-            late.until(|late| late.result(3).is_some());
+            late.run_until(|late| late.result(3).is_some());
             served && late.result(3) == Some([ENOACCESS, 0])
         }
     };
-    let guests = [Guest::listed(&STRANDS[..2], "global"), Guest::listed(&STRANDS[2..], "")];
+    let guests = [Guest::with_lists(&STRANDS[..2], "global"), Guest::with_lists(&STRANDS[2..], "")];
     let mut booted = loops(image, &guests);
     remove(&mut booted, removed);
     let call = booted.call_of_list();
@@ -264,12 +271,12 @@ pub(super) fn passes_a_right(image: &[u8], removed: &[u64]) -> bool {
     (0..5000).step_by(500).all(|delay| {
         let mut execution = booted.0.clone();
         execution.set_store_buffers(true);
-        passes(&mut Late::new(&mut execution, call, starts), delay)
+        passes(&mut DelayedStores::new(&mut execution, call, starts), delay)
     })
 }
 
 /// Strands that take turns to execute one instruction each.
-struct Late<'a> {
+struct DelayedStores<'a> {
     execution: &'a mut Execution,
     /// The address of a `ta 0x80` instruction in the guests' program, after which a CPU continues with its list.
     call: u64,
@@ -284,12 +291,12 @@ struct Late<'a> {
     answer: bool,
 }
 
-/// Returns the index of a strand in the lists of [`Late`].
-fn of(number: usize) -> usize {
+/// Returns the index of a strand in the lists of [`DelayedStores`].
+fn index_of(number: usize) -> usize {
     STRANDS.iter().position(|strand| *strand == number).map_or(0, |of| of + 1)
 }
 
-impl<'a> Late<'a> {
+impl<'a> DelayedStores<'a> {
     fn new(execution: &'a mut Execution, call: u64, starts: [u64; 2]) -> Self {
         let (ages, results) = Default::default();
         Self { execution, call, starts, ages, results, answer: false }
@@ -302,16 +309,16 @@ impl<'a> Late<'a> {
         if strand.pc == self.call + 4 {
             let o0 = Register::O0.index() as u32;
             let registers = [o0, o0 + 1].map(|at| strand.registers.get(Register::new(at)));
-            self.results[of(number)] = Some(registers);
+            self.results[index_of(number)] = Some(registers);
         }
     }
 
     /// Lets a strand execute an instruction. Then completes stores that have waited long enough.
-    fn turn(&mut self, number: usize) {
+    fn step_strand(&mut self, number: usize) {
         self.instruction(number);
         let id = strand(number);
         let targets = [Target::Memory, Target::Device];
-        for (target, ages) in targets.into_iter().zip(&mut self.ages[of(number)]) {
+        for (target, ages) in targets.into_iter().zip(&mut self.ages[index_of(number)]) {
             let buffer = self.execution.store_buffer(id);
             let number = match target {
                 Target::Memory => buffer.memory.len(),
@@ -320,7 +327,7 @@ impl<'a> Late<'a> {
             ages.drain(..ages.len().saturating_sub(number));
             ages.iter_mut().for_each(|age| *age += 1);
             ages.resize(number, 0);
-            while ages.front().is_some_and(|age| *age > LATEST) {
+            while ages.front().is_some_and(|age| *age > MAX_STORE_AGE) {
                 self.execution.complete_store(id, target);
                 ages.pop_front();
             }
@@ -328,18 +335,18 @@ impl<'a> Late<'a> {
     }
 
     /// Gives a turn to each strand other than `except`.
-    fn turns(&mut self, except: Option<usize>) {
+    fn step_all(&mut self, except: Option<usize>) {
         for number in [0].into_iter().chain(STRANDS).filter(|number| Some(*number) != except) {
-            self.turn(number);
+            self.step_strand(number);
         }
     }
 
     /// Executes a strand alone until it reaches the barrier, and then on until it has to wait for its stores, or until its guest's call has
     /// returned.
-    fn pass(&mut self, number: usize, barrier: u64) {
+    fn pass_barrier(&mut self, number: usize, barrier: u64) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
         self.execute_until(number, |late| pc(late) == barrier);
-        for _ in 0..LONGEST {
+        for _ in 0..MAX_STEPS {
             if is_blocked(self.execution, strand(number)) || pc(self) == self.call + 4 {
                 return;
             }
@@ -350,11 +357,11 @@ impl<'a> Late<'a> {
 
     /// Executes a strand alone until a condition holds.
     fn execute_until(&mut self, number: usize, holds: impl Fn(&Self) -> bool) {
-        for _ in 0..LONGEST {
+        for _ in 0..MAX_STEPS {
             if holds(self) {
                 return;
             }
-            self.turn(number);
+            self.step_strand(number);
         }
         panic!(
             "strand {number} executes too long, at {:#x}",
@@ -363,23 +370,23 @@ impl<'a> Late<'a> {
     }
 
     /// Executes all strands except this one until a condition holds, or until each of them has had `turns` turns.
-    fn without(&mut self, number: usize, turns: u64, holds: impl Fn(&mut Self) -> bool) {
+    fn run_others(&mut self, number: usize, turns: u64, holds: impl Fn(&mut Self) -> bool) {
         for _ in 0..turns {
             if holds(self) {
                 break;
             }
-            self.turns(Some(number));
+            self.step_all(Some(number));
         }
     }
 
     /// Executes all strands until a condition holds. Returns `false` if the condition does not hold in time.
-    fn until(&mut self, holds: impl Fn(&mut Self) -> bool) -> bool {
+    fn run_until(&mut self, holds: impl Fn(&mut Self) -> bool) -> bool {
         for _ in 0..20_000 {
             if holds(self) {
                 return true;
             }
             for _ in 0..10 {
-                self.turns(None);
+                self.step_all(None);
             }
         }
         false
@@ -416,7 +423,7 @@ impl<'a> Late<'a> {
     /// and trap table, but its guest has not started.
     fn fail(&mut self, number: usize) {
         for _ in 0..200 {
-            self.turn(number);
+            self.step_strand(number);
         }
         let strand = self.execution.strand_mut(strand(number));
         strand.take(Trap::software(UNEXPECTED).into()).unwrap();
@@ -431,11 +438,11 @@ impl<'a> Late<'a> {
         for (register, value) in (Register::O0.index() as u32..).zip(values) {
             strand.registers.set(Register::new(register), value);
         }
-        self.results[of(number)] = None;
+        self.results[index_of(number)] = None;
     }
 
     /// Returns the status and the value of a strand's call; `None` until the call has returned.
     fn result(&self, number: usize) -> Option<[u64; 2]> {
-        self.results[of(number)]
+        self.results[index_of(number)]
     }
 }

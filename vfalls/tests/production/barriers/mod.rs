@@ -73,8 +73,8 @@ const ROWS: &[Row] = &[
     ("", "sun4v_general_wait", 1, Unneeded(REPORT)),
     ("", "sun4v_core_wait", 1, Unneeded(REPORT)),
     // Barriers in a hub's gate.
-    ("perfctr-service/src/hubs/gate.rs", "exchanged();", 1, Unneeded(EXCHANGED)),
-    ("perfctr-service/src/hubs/gate.rs", "exchanged();", 2, Unneeded(EXCHANGED)),
+    ("perfctr-service/src/hubs/gate.rs", "fence_after_exchange();", 1, Unneeded(EXCHANGED)),
+    ("perfctr-service/src/hubs/gate.rs", "fence_after_exchange();", 2, Unneeded(EXCHANGED)),
     (
         "perfctr-service/src/hubs/gate.rs",
         "self.state.store(self.state_in_turn(), ",
@@ -94,10 +94,10 @@ const ROWS: &[Row] = &[
     ("perfctr-service/src/hubs/gate.rs", "self.closed.store(0, ", 1, Unneeded(NOBODY)),
     ("perfctr-service/src/hubs/gate.rs", "self.state.store(0, ", 1, Unneeded(NOBODY)),
     // Barriers in the code for rights and versions.
-    ("perfctr-service/src/rights/guest.rs", "exchanged();", 1, Unneeded(EXCHANGED)),
-    ("perfctr-service/src/rights/guest.rs", "exchanged();", 2, Unneeded(EXCHANGED)),
-    ("perfctr-service/src/rights/guest.rs", "exchanged();", 3, Unneeded(EXCHANGED)),
-    ("perfctr-service/src/rights/guest.rs", "exchanged();", 4, Unneeded(EXCHANGED)),
+    ("perfctr-service/src/rights/guest.rs", "fence_after_exchange();", 1, Unneeded(EXCHANGED)),
+    ("perfctr-service/src/rights/guest.rs", "fence_after_exchange();", 2, Unneeded(EXCHANGED)),
+    ("perfctr-service/src/rights/guest.rs", "fence_after_exchange();", 3, Unneeded(EXCHANGED)),
+    ("perfctr-service/src/rights/guest.rs", "fence_after_exchange();", 4, Unneeded(EXCHANGED)),
     ("perfctr-service/src/rights/guest.rs", "self.granted.store(", 1, Unneeded(LOCKED)),
     ("perfctr-service/src/rights/guest.rs", "self.starting.store(true, ", 1, Unneeded(EXCHANGES)),
     ("perfctr-service/src/rights/guest.rs", "self.traced.store(", 1, Unneeded(EXCHANGES)),

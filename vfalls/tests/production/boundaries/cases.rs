@@ -6,7 +6,7 @@ use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
 use platform::models::FaultyUnit;
-use simulator::conform::caller::{Request, go_on_at, scramble};
+use simulator::conform::caller::{Request, resume_at, scramble};
 use simulator::conform::guest::ANSWERED;
 use simulator::execute::Execution;
 use simulator::interpreter::instruction::Register;
@@ -23,16 +23,16 @@ use super::Machine;
 const WINDOWS: [[u8; 3]; 6] = [[0, 6, 0], [6, 0, 0], [0, 0, 6], [1, 5, 0], [2, 2, 2], [3, 3, 0]];
 
 /// The offset of the cases' programs in the guest's memory.
-const PLACE: u64 = 0x10_0000;
+const PROGRAM_OFFSET: u64 = 0x10_0000;
 
 /// The longest transfer, in instructions.
-const LONGEST: u32 = 1_000_000;
+const MAX_TRANSFER_STEPS: u32 = 1_000_000;
 
 /// The vector that this image uses for a cross-call.
 pub(super) const CROSS_CALL: u8 = 1;
 
 #[derive(Clone, Copy)]
-pub(super) enum What {
+pub(super) enum CaseKind {
     Call(Request),
     /// A guest instruction that traps or that makes the hypervisor translate an address.
     Instruction(u32),
@@ -46,26 +46,26 @@ pub(super) enum What {
 
 pub(super) struct Case {
     pub(super) name: &'static str,
-    pub(super) what: What,
+    pub(super) what: CaseKind,
     /// The unit that the call accesses.
     pub(super) unit: Option<FaultyUnit>,
 }
 
 const fn fast(name: &'static str, function: u64, o0: u64, o1: u64) -> Case {
     let registers = [o0, o1, 2, 3, 4, function];
-    Case { name, what: What::Call(Request { trap: 0x80, registers }), unit: None }
+    Case { name, what: CaseKind::Call(Request { trap: 0x80, registers }), unit: None }
 }
 
 const fn core(name: &'static str, function: u64, o0: u64, o1: u64, o2: u64) -> Case {
     let registers = [o0, o1, o2, 3, 4, function];
-    Case { name, what: What::Call(Request { trap: 0xff, registers }), unit: None }
+    Case { name, what: CaseKind::Call(Request { trap: 0xff, registers }), unit: None }
 }
 
 const fn on(unit: FaultyUnit, case: Case) -> Case {
     Case { unit: Some(unit), ..case }
 }
 
-const fn other(name: &'static str, what: What) -> Case {
+const fn other(name: &'static str, what: CaseKind) -> Case {
     Case { name, what, unit: None }
 }
 
@@ -100,13 +100,13 @@ pub(super) static CASES: [Case; 28] = [
     core("another version", 0, 0x205, 1, 0),
     core("no version", 0, 0x205, 0, 0),
     core("cons_putchar", 1, 0x78, 0, 0),
-    other("a software trap", What::Instruction(trap(0x83))),
-    other("a trap that the guest takes", What::Instruction(ILLEGAL[0])),
+    other("a software trap", CaseKind::Instruction(trap(0x83))),
+    other("a trap that the guest takes", CaseKind::Instruction(ILLEGAL[0])),
     // The address is in a page without a TLB entry, or in none of the guest's pages.
-    other("a miss of the TLB", What::Instruction(accesses(LDX, L4, L2, 0))),
-    other("an interrupt", What::Interrupt(CROSS_CALL)),
-    other("the operator looks", What::Look),
-    other("an acknowledgement", What::Transfer),
+    other("a miss of the TLB", CaseKind::Instruction(accesses(LDX, L4, L2, 0))),
+    other("an interrupt", CaseKind::Interrupt(CROSS_CALL)),
+    other("the operator looks", CaseKind::Look),
+    other("an acknowledgement", CaseKind::Transfer),
 ];
 
 /// Returns the grants that give the guest's rights to its neighbour.
@@ -129,31 +129,31 @@ impl Case {
         let id = strand(GUEST);
         let registers = execution.strand_mut(id);
         match self.what {
-            What::Call(request) => request.put(registers, &mut Random(1)),
-            What::Instruction(word) => {
+            CaseKind::Call(request) => request.put(registers, &mut Random(1)),
+            CaseKind::Instruction(word) => {
                 scramble(registers, &mut Random(1));
                 registers.registers.set(Register::new(L2), REAL + 0x60_0000);
-                go_on_at(registers, REAL + PLACE);
-                let back = branch(BA_ANNULLED, REAL + PLACE + 4, ANSWERED);
+                resume_at(registers, REAL + PROGRAM_OFFSET);
+                let back = branch(BA_ANNULLED, REAL + PROGRAM_OFFSET + 4, ANSWERED);
                 let words = [word, back].map(u32::to_be_bytes);
-                execution.load(MEMORIES[0] + PLACE, words.as_flattened()).unwrap();
+                execution.load(MEMORIES[0] + PROGRAM_OFFSET, words.as_flattened()).unwrap();
             }
-            What::Interrupt(vector) => {
-                go_on_at(registers, ANSWERED);
+            CaseKind::Interrupt(vector) => {
+                resume_at(registers, ANSWERED);
                 execution.interrupt(id, vector);
             }
-            What::Look => {
-                go_on_at(registers, ANSWERED);
+            CaseKind::Look => {
+                resume_at(registers, ANSWERED);
                 execution.operate(id, &Step::Look(2)).unwrap();
             }
-            What::Transfer => {
-                go_on_at(registers, ANSWERED);
+            CaseKind::Transfer => {
+                resume_at(registers, ANSWERED);
                 let on = strand(NEIGHBOUR[0]);
                 execution.operate(on, &Step::Reconfigure(all_to_the_neighbour())).unwrap();
                 execution.step(on);
                 let mut steps = 0;
                 while execution.strand(on).level() == Level::Hyperprivileged {
-                    assert!(steps < LONGEST, "the transfer does not end");
+                    assert!(steps < MAX_TRANSFER_STEPS, "the transfer does not end");
                     execution.step(on);
                     steps += 1;
                 }
@@ -167,16 +167,16 @@ impl Case {
     /// Returns the window counts with which the case is tried: only two if the case is long.
     pub(super) fn windows(&self) -> &'static [[u8; 3]] {
         match self.what {
-            What::Look | What::Transfer | What::Interrupt(_) => &WINDOWS[..2],
-            What::Call(Request { registers: [.., function], .. }) if function == MACH_DESC => {
+            CaseKind::Look | CaseKind::Transfer | CaseKind::Interrupt(_) => &WINDOWS[..2],
+            CaseKind::Call(Request { registers: [.., function], .. }) if function == MACH_DESC => {
                 &WINDOWS[..2]
             }
-            What::Call(_) | What::Instruction(_) => &WINDOWS,
+            CaseKind::Call(_) | CaseKind::Instruction(_) => &WINDOWS,
         }
     }
 
     /// Returns `true` if the operator is at work in this case.
     pub(super) const fn is_operated(&self) -> bool {
-        matches!(self.what, What::Look | What::Transfer)
+        matches!(self.what, CaseKind::Look | CaseKind::Transfer)
     }
 }

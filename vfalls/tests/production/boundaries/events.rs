@@ -3,7 +3,7 @@
 use conform::Cell;
 use guest_abi::{Mcu, McuRole, Node, PerfReg};
 use hv_core::GuestId;
-use hv_core::trace::remote::HEARTBEAT;
+use hv_core::trace::remote::HEARTBEAT_INTERRUPT;
 use perfctr_service::Unit;
 use perfctr_service::mailbox::{Seen, Step};
 use platform::address::local;
@@ -19,8 +19,8 @@ use super::super::broken::compared::differences;
 use super::super::lists::GET;
 use super::super::neighbour::{GUEST, MEMORIES, NEIGHBOUR};
 use super::super::{ENOACCESS, MEMORY, strand};
-use super::cases::{CROSS_CALL, Case, What, all_to_the_neighbour};
-use super::{Machine, PATIENCE, SLICE, finish, is_back, same};
+use super::cases::{CROSS_CALL, Case, CaseKind, all_to_the_neighbour};
+use super::{MAX_SLICES, Machine, SLICE, finish, is_back, same};
 
 /// A software trap number. The hypervisor executes no `ta`, so it does not expect this trap.
 const UNEXPECTED: u64 = 3;
@@ -109,19 +109,19 @@ impl Event {
                 found.fail_store(id, local(register).unwrap().0);
                 finish(&mut found)?;
                 same(machine, right, &found, never, none)?;
-                told(&mut found, &[Unit::Mcu(Node::Node0, Mcu::ALL[1])])
+                check_records(&mut found, &[Unit::Mcu(Node::Node0, Mcu::ALL[1])])
             }
             Self::Heartbeat => {
-                found.interrupt(id, HEARTBEAT);
+                found.interrupt(id, HEARTBEAT_INTERRUPT);
                 finish(&mut found)?;
                 same(machine, right, &found, never, none)?;
-                told(&mut found, &[])
+                check_records(&mut found, &[])
             }
             Self::CrossCall => {
                 found.interrupt(id, CROSS_CALL);
                 finish(&mut found)?;
                 same(machine, right, &found, never, none)?;
-                told(&mut found, &[])
+                check_records(&mut found, &[])
             }
             Self::Look => {
                 found.operate(id, &Step::Look(2)).map_err(|error| error.to_string())?;
@@ -131,7 +131,7 @@ impl Event {
                     other => return Err(format!("the operator's answer: {other:?}")),
                 }
                 same(machine, right, &found, never, none)?;
-                told(&mut found, &[])
+                check_records(&mut found, &[])
             }
             Self::Breaks => breaks(machine, case, found, right),
             Self::Transfer => {
@@ -141,7 +141,7 @@ impl Event {
                 let either = [before, after].map(|right| same(machine, right, &found, never, none));
                 match either {
                     [Err(before), Err(after)] => Err(format!("{before}; {after}")),
-                    _ => told(&mut found, &[]),
+                    _ => check_records(&mut found, &[]),
                 }
             }
             Self::Trap => trap(case, found, right),
@@ -156,7 +156,9 @@ fn breaks(
     mut found: Execution,
     right: &Execution,
 ) -> Result<(), String> {
-    let What::Call(Request { registers: [_, passed, ..], .. }) = case.what else { unreachable!() };
+    let CaseKind::Call(Request { registers: [_, passed, ..], .. }) = case.what else {
+        unreachable!()
+    };
     let (broken, unit) = match case.unit.unwrap() {
         FaultyUnit::Mcu(node, mcu) => (FaultyUnit::Mcu(node, mcu), Unit::Mcu(node, mcu)),
         FaultyUnit::Hub(hub) => (FaultyUnit::Hub(hub), Unit::Hub(hub)),
@@ -178,13 +180,13 @@ fn breaks(
         }
     })?;
     match is_refused {
-        true => told(&mut found, &[unit]),
-        false => told(&mut found, &[]).or_else(|_| told(&mut found, &[unit])),
+        true => check_records(&mut found, &[unit]),
+        false => check_records(&mut found, &[]).or_else(|_| check_records(&mut found, &[unit])),
     }
 }
 
 /// Checks that the operator is told about these units and nothing else.
-fn told(execution: &mut Execution, units: &[Unit]) -> Result<(), String> {
+fn check_records(execution: &mut Execution, units: &[Unit]) -> Result<(), String> {
     let (failures, number) = execution.failures();
     let told: Vec<_> = failures.iter().map(|it| it.unit.clone().unwrap_or_default()).collect();
     let expected: Vec<_> = units.iter().map(ToString::to_string).collect();
@@ -197,7 +199,7 @@ fn told(execution: &mut Execution, units: &[Unit]) -> Result<(), String> {
 /// Gives all the guest's rights to its neighbour, and waits until the change is complete. Meanwhile, the guest's strand executes.
 fn transfer(execution: &mut Execution) -> Result<(), String> {
     answer(execution, &Step::Reconfigure(all_to_the_neighbour()))?;
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_SLICES {
         if answer(execution, &Step::Look(2))?.is_some_and(|it| it.pending.is_none()) {
             return Ok(());
         }
@@ -208,7 +210,7 @@ fn transfer(execution: &mut Execution) -> Result<(), String> {
 fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String> {
     let on = strand(NEIGHBOUR[0]);
     execution.operate(on, step).map_err(|error| error.to_string())?;
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_SLICES {
         execution.run(Limits::instructions(SLICE));
         if let Some(answer) = execution.operated() {
             return answer.map_err(|refusal| refusal.to_string());
@@ -264,7 +266,7 @@ fn trap(case: &Case, mut found: Execution, right: &Execution) -> Result<(), Stri
         finish(&mut found)?;
         let status = found.strand(id).registers.get(O0);
         // After a transfer, the guest has no rights.
-        let is_refused = trap == 0x80 && matches!(case.what, What::Transfer);
+        let is_refused = trap == 0x80 && matches!(case.what, CaseKind::Transfer);
         if status != if is_refused { ENOACCESS } else { 0 } {
             return Err(format!("after the reset, {registers:x?} returns {status}"));
         }
@@ -277,7 +279,7 @@ fn until(
     what: &str,
     mut is_so: impl FnMut(&mut Execution) -> bool,
 ) -> Result<(), String> {
-    for _ in 0..10 * PATIENCE {
+    for _ in 0..10 * MAX_SLICES {
         if is_so(found) {
             return Ok(());
         }

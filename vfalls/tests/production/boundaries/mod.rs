@@ -13,7 +13,7 @@ use conform::Cell;
 use conform::modelled::Hardware;
 use simulator::conform::attacks::CAUGHT;
 use simulator::conform::guest::ANSWERED;
-use simulator::execute::{Execution, Limits, Stop, StoreConduct, StoreLatency};
+use simulator::execute::{Execution, Limits, Stop, StoreBehaviour, StoreLatency};
 use simulator::interpreter::instruction::Register;
 use simulator::interpreter::{Level, Strand};
 use tests::assembler::{BA_ANNULLED, branch};
@@ -30,13 +30,13 @@ use cases::{CASES, Case};
 use events::{EVENTS, Event, References};
 
 /// The maximum number of slices that a call takes. [`SLICE`] is the number of instructions per slice.
-const PATIENCE: usize = 500;
+const MAX_SLICES: usize = 500;
 const SLICE: u64 = 1000;
 
 /// The number of steps that the guest executes after its return from the hypervisor, so that pending events are served and stores complete.
-/// A store to a device takes [`STORE`] cycles.
+/// A store to a device takes [`STORE_LATENCY`] cycles.
 const SETTLES: usize = 40;
-const STORE: u64 = 20;
+const STORE_LATENCY: u64 = 20;
 
 /// The name of the boundaries at which the hypervisor saves a window for its own use.
 const SPILL: &str = "the hypervisor saves a window";
@@ -58,8 +58,8 @@ impl Machine {
         // A guest that has taken a trap waits.
         let wait = branch(BA_ANNULLED, CAUGHT, CAUGHT).to_be_bytes();
         ready.execution.load(MEMORIES[0] + CAUGHT - REAL, &wait).unwrap();
-        let latency = StoreLatency::Fixed(STORE);
-        ready.execution.set_stores(StoreConduct { latency, without_address: false });
+        let latency = StoreLatency::Fixed(STORE_LATENCY);
+        ready.execution.set_stores(StoreBehaviour { latency, without_address: false });
         Self { ready, image }
     }
 }
@@ -72,7 +72,7 @@ fn is_back(execution: &Execution) -> bool {
 
 /// Executes until the guest is back and stays there, and its neighbour is in its own code.
 fn finish(execution: &mut Execution) -> Result<(), String> {
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_SLICES {
         let stays = |execution: &mut Execution| {
             execution.step(strand(GUEST));
             is_back(execution)
@@ -229,7 +229,7 @@ fn sweep(machine: &Machine, every: usize, most: usize, table: &mut Table) -> Vec
             }
         }
     }
-    tests::tell(format_args!("boundaries, in spills or not: {numbers:?}"));
+    tests::print_line(format_args!("boundaries, in spills or not: {numbers:?}"));
     wrong
 }
 
@@ -244,7 +244,7 @@ fn whatever_comes_between_two_instructions() {
     let mut table = Table::new();
     let wrong = sweep(&machine, every, 40, &mut table);
     for ((what, event), times) in &table {
-        tests::tell(format_args!("{what:36} {event:?}: {times}"));
+        tests::print_line(format_args!("{what:36} {event:?}: {times}"));
     }
     assert!(wrong.is_empty(), "wrong:\n{}", wrong.join("\n"));
     if env::var_os("CASE").is_some() {
@@ -289,7 +289,7 @@ fn each_defect_shows_between_two_instructions() {
     assert_eq!(images.len(), OF_EVENTS.len() + 1);
     for (name, hypervisor) in images {
         let wrong = sweep(&Machine::new(&hypervisor), 41, 1, &mut Table::new());
-        tests::tell(format_args!("{name}: {wrong:?}"));
+        tests::print_line(format_args!("{name}: {wrong:?}"));
         assert_eq!(wrong.len(), 1, "not found: {name}");
     }
 }

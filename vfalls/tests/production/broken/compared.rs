@@ -14,7 +14,7 @@ use simulator::interpreter::Strand;
 
 use super::super::{ENOACCESS, levels, strand};
 use super::image::Image;
-use super::plan::{Between, Fault, STRANDS, unit};
+use super::plan::{BetweenStages, Fault, STRANDS, unit};
 use super::{End, Run, list_at};
 
 /// Returns the words of memory that differ between the two runs: each physical address, with the value in each run.
@@ -49,7 +49,7 @@ const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
 /// failures. An error describes a difference that is not allowed.
 pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usize, String> {
     let right = &end.execution;
-    let told = told(stage, found)?;
+    let told = check_reports(stage, found)?;
     let mut refused = 0;
     let mut may_differ = BTreeSet::new();
     for (number, id) in STRANDS.into_iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usiz
                 .iter()
                 .all(|later| super::plan::unit(later, number) != Some(unit));
             let is_out =
-                told.contains(&unit) && (stage, found.plan.between) != (1, Between::Return);
+                told.contains(&unit) && (stage, found.plan.between) != (1, BetweenStages::Return);
             let must_refuse = found.must_refuse.contains(&(number, place));
             let is_right = match (status, answer) {
                 (ENOACCESS, answer) => answer == ENOACCESS,
@@ -190,9 +190,9 @@ pub(crate) fn lines_that_differ(
 ///
 /// Returns an error if the operator is told about a unit twice. At the end, also returns an error if a strand has read a unit's report but
 /// has not told the operator about the unit.
-fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
+fn check_reports(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
-    let may_repeat = (stage, run.plan.between) == (1, Between::Return);
+    let may_repeat = (stage, run.plan.between) == (1, BetweenStages::Return);
     let mut told = Vec::new();
     for failure in &failures {
         let fails = run.plan.faults.iter().map(|fault| fault.unit);

@@ -16,7 +16,7 @@ use xtask::qemu::build::Production;
 use super::super::attacks::with_word;
 use super::super::{failures, image, strand};
 use super::Ready;
-use super::drawn::{Table, make};
+use super::drawn::{Table, run_seed};
 use super::image::{table, unanswered};
 
 /// The seeds that are tried. On each image, a run from at least one of them must fail.
@@ -204,7 +204,7 @@ fn found(hypervisor: &[u8], seeds: RangeInclusive<u64>) -> Option<(u64, String)>
     let mut ready = Ready::new(hypervisor);
     // A changed image may lack the table of unanswered calls, so the shipped image's table is used.
     ready.unanswered = unanswered(&elf::parse(&image(Production::Shipped)).unwrap());
-    let mut made = seeds.map(|seed| (seed, make(&ready, seed, &mut Table::new())));
+    let mut made = seeds.map(|seed| (seed, run_seed(&ready, seed, &mut Table::new())));
     made.find_map(|(seed, made)| Some((seed, made.err()?)))
 }
 
@@ -218,7 +218,9 @@ fn each_defect_is_found() {
     for (what, change) in DEFECTS {
         let first = if what == RARE { FIRST_OF_RARE } else { 1 };
         match found(&changed(change), first..=*SEEDS.end()) {
-            Some((_, why)) => tests::tell(format_args!("{what}: {}", why.lines().next().unwrap())),
+            Some((_, why)) => {
+                tests::print_line(format_args!("{what}: {}", why.lines().next().unwrap()))
+            }
             None => panic!("not found: {what}"),
         }
     }

@@ -16,7 +16,7 @@ use super::plan::Plan;
 use super::{Ready, Run, compared};
 
 /// The number of runs with failures for each run without failures.
-const EACH: u64 = 20;
+const RUNS_PER_SEED: u64 = 20;
 
 /// The minimum number of rows that the table has after 100,000 runs.
 const KINDS: usize = 31;
@@ -32,7 +32,7 @@ pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
 /// Performs the runs of one seed, and adds to the table what the failures interrupted. Returns the number of runs in which no failure
 /// interrupted anything.
-pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
+pub(super) fn run_seed(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
     let plan = Plan::drawn(&mut random);
     let mut ends = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
         Ok(())
     })?;
     let mut without = 0;
-    for number in 0..EACH {
+    for number in 0..RUNS_PER_SEED {
         let plan = plan.with_faults(&mut random);
         let mut found = Run::new(ready, &plan, true);
         let mut refused = 0;
@@ -86,9 +86,9 @@ fn failures_stay_their_own_trouble() {
             if seed >= first + seeds {
                 break;
             }
-            without += make(&ready, seed, &mut table).unwrap_or_else(|why| panic!("{why}"));
+            without += run_seed(&ready, seed, &mut table).unwrap_or_else(|why| panic!("{why}"));
             if (seed - first + 1).is_multiple_of(500) {
-                tests::tell(format_args!("{} runs", (seed - first + 1) * EACH));
+                tests::print_line(format_args!("{} runs", (seed - first + 1) * RUNS_PER_SEED));
             }
         }
         let mut made = made.lock().unwrap();
@@ -104,12 +104,16 @@ fn failures_stay_their_own_trouble() {
         }
     });
     let (table, without) = made.into_inner().unwrap();
-    tests::tell(format_args!("seeds {first} to {}: {} runs", first + seeds - 1, seeds * EACH));
-    tests::tell(format_args!("{:36} {:20} {:>8} {:>9}", "hit", "by", "refused", "unnoticed"));
+    tests::print_line(format_args!(
+        "seeds {first} to {}: {} runs",
+        first + seeds - 1,
+        seeds * RUNS_PER_SEED
+    ));
+    tests::print_line(format_args!("{:36} {:20} {:>8} {:>9}", "hit", "by", "refused", "unnoticed"));
     for ((what, how), [refused, unnoticed]) in &table {
-        tests::tell(format_args!("{what:36} {how:20} {refused:>8} {unnoticed:>9}"));
+        tests::print_line(format_args!("{what:36} {how:20} {refused:>8} {unnoticed:>9}"));
     }
-    tests::tell(format_args!("runs that no failure interrupts: {without}"));
-    assert!(without < seeds * EACH / 2);
+    tests::print_line(format_args!("runs that no failure interrupts: {without}"));
+    assert!(without < seeds * RUNS_PER_SEED / 2);
     assert!(!all || table.len() >= KINDS, "{}", table.len());
 }

@@ -21,9 +21,9 @@ use perfctr_service::mailbox::{Seen, Step};
 use perfctr_service::{Grants, Right, Unit};
 use platform::PhysicalAddress;
 use platform::address::{L2_BANKS, global, l2_control, local};
-use simulator::conform::caller::go_on_at;
+use simulator::conform::caller::resume_at;
 use simulator::execute::mailbox::GuestState;
-use simulator::execute::{Execution, Limits, Stop, StoreConduct};
+use simulator::execute::{Execution, Limits, Stop, StoreBehaviour};
 use simulator::interpreter::instruction::Register;
 use simulator::interpreter::{Level, TrapFrame};
 use simulator::operator::Answer;
@@ -33,19 +33,19 @@ use super::levels::HPRIV;
 use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
 use image::{Image, unanswered};
-use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS};
+use plan::{BetweenStages, EXIT, FAULT_WINDOW, Fault, Plan, STRANDS};
 
 /// The longest time that the test waits for anything, in cycles. All reports arrive within [`QUIET`] cycles.
-const PATIENCE: u64 = 3_000_000;
+const TIMEOUT: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
 /// Indices in [`STRANDS`]: the three strands of the first guest, and the strand of its neighbour.
-const OWN: [usize; 3] = [0, 1, 2];
+const FIRST_GUEST: [usize; 3] = [0, 1, 2];
 const NEIGHBOUR: usize = 3;
 
 /// The number of entries that a list has in memory. Zeros follow the entries that a strand
 /// executes.
-const LONGEST: usize = 40;
+const MAX_ENTRIES: usize = 40;
 
 /// The instruction `ldxa [%g1] DFESR, %g1`.
 const READ_REPORT: u32 = 0xc2d8_4980;
@@ -67,8 +67,10 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn new(hypervisor: &[u8]) -> Self {
-        let guests =
-            [Guest::listed(&STRANDS[..3], "global,strand"), Guest::listed(&STRANDS[3..], "strand")];
+        let guests = [
+            Guest::with_lists(&STRANDS[..3], "global,strand"),
+            Guest::with_lists(&STRANDS[3..], "strand"),
+        ];
         let mut booted = Booted::boot_nodes(2, hypervisor, &guests, None);
         let [again, finished, idle] = booted.words(0, 0xa0);
         let elf = elf::parse(hypervisor).unwrap();
@@ -122,7 +124,7 @@ impl<'a> Run<'a> {
         if fails {
             execution.breakpoints().insert(ready.trapped);
         }
-        execution.set_stores(StoreConduct { latency: plan.latency, without_address: false });
+        execution.set_stores(StoreBehaviour { latency: plan.latency, without_address: false });
         let begun = execution.now();
         let faults = plan.faults.iter().filter(|_| fails);
         let events = faults.flat_map(|fault| {
@@ -154,7 +156,7 @@ impl<'a> Run<'a> {
         self.finish()?;
         seen(0, self)?;
         self.change()?;
-        let at = self.begun + FAILS;
+        let at = self.begun + FAULT_WINDOW;
         self.until("time goes on", |run| run.execution.now() >= at)?;
         self.begin(1)?;
         self.finish()?;
@@ -168,29 +170,29 @@ impl<'a> Run<'a> {
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {
-            Between::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
-            Between::Transfer => {
+            BetweenStages::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
+            BetweenStages::Transfer => {
                 let mut grants = Grants::none(2).unwrap();
                 for right in [Right::Global, Right::Strand] {
                     grants.grant(second, right).unwrap();
                 }
                 self.operate(self.plan.on, &Step::Reconfigure(grants)).map(drop)?;
             }
-            Between::Reset | Between::Exit => {
-                if self.plan.between == Between::Exit {
+            BetweenStages::Reset | BetweenStages::Exit => {
+                if self.plan.between == BetweenStages::Exit {
                     self.put(0, &[EXIT]);
                     self.go(0)?;
                     let has_ended = |run: &mut Self| run.execution.guest(0) != GuestState::Runs;
                     self.until("the guest ends", has_ended)?;
                 }
-                for number in OWN {
+                for number in FIRST_GUEST {
                     self.put(number, &[]);
                     self.finished[number] = false;
                 }
                 self.operate(self.plan.on, &Step::Reset(first)).map(drop)?;
                 self.finish()?;
             }
-            Between::Return => {
+            BetweenStages::Return => {
                 self.events.clear();
                 for fault in &self.plan.faults {
                     self.execution.devices().set_faulty(faulty(fault.unit), false);
@@ -217,9 +219,9 @@ impl<'a> Run<'a> {
         Err("what the operator has begun does not end".to_owned())
     }
 
-    /// Runs until `is_so` returns `true`. Fails after [`PATIENCE`] cycles, with `what` in the message.
+    /// Runs until `is_so` returns `true`. Fails after [`TIMEOUT`] cycles, with `what` in the message.
     fn until(&mut self, what: &str, is_so: impl Fn(&mut Self) -> bool) -> Result<(), String> {
-        let end = self.execution.now() + PATIENCE;
+        let end = self.execution.now() + TIMEOUT;
         while !is_so(self) {
             let now = self.execution.now();
             if now >= end {
@@ -259,7 +261,7 @@ impl<'a> Run<'a> {
         self.execution
             .operate(strand(STRANDS[number]), step)
             .map_err(|error| format!("{error:?}"))?;
-        for _ in 0..PATIENCE / 100 {
+        for _ in 0..TIMEOUT / 100 {
             let at = self.execution.now() + 100;
             self.until("time goes on", |run| run.execution.now() >= at)?;
             if let Some(answer) = self.execution.operated() {
@@ -280,7 +282,7 @@ impl<'a> Run<'a> {
     }
 
     fn put(&mut self, number: usize, list: &[Entry]) {
-        let mut entries = [[0; 8]; LONGEST];
+        let mut entries = [[0; 8]; MAX_ENTRIES];
         entries[..list.len()].copy_from_slice(list);
         let words = entries.as_flattened().iter();
         let bytes: Vec<u8> = words.flat_map(|word| word.to_be_bytes()).collect();
@@ -290,7 +292,7 @@ impl<'a> Run<'a> {
     /// Executes a strand until it has left the hypervisor for its guest.
     fn enter_guest(&mut self, number: usize) -> Result<(), String> {
         let id = strand(STRANDS[number]);
-        for _ in 0..PATIENCE {
+        for _ in 0..TIMEOUT {
             if self.execution.strand(id).level() < Level::Hyperprivileged {
                 return Ok(());
             }
@@ -302,7 +304,7 @@ impl<'a> Run<'a> {
     /// Executes a strand until it is in its guest, and then starts it on its list.
     fn go(&mut self, number: usize) -> Result<(), String> {
         self.enter_guest(number)?;
-        go_on_at(self.execution.strand_mut(strand(STRANDS[number])), self.ready.again);
+        resume_at(self.execution.strand_mut(strand(STRANDS[number])), self.ready.again);
         Ok(())
     }
 
@@ -312,7 +314,7 @@ impl<'a> Run<'a> {
         let number = STRANDS.iter().position(|number| *number == id.index()).unwrap();
         let strand = self.execution.strand_mut(id);
         if strand.pc == self.ready.finished {
-            go_on_at(strand, self.ready.idle);
+            resume_at(strand, self.ready.idle);
             self.finished[number] = true;
             return;
         }
@@ -372,10 +374,10 @@ impl<'a> Run<'a> {
             0x3e | 0x3f => "a miss of the TLB",
             0x5e => "a report that is told",
             0x60 => match self.plan.between {
-                Between::Look => "an interrupt: the operator looks",
-                Between::Transfer => "an interrupt: a transfer",
-                Between::Reset | Between::Exit => "an interrupt: a reset",
-                Between::Return => "an interrupt: a unit returns",
+                BetweenStages::Look => "an interrupt: the operator looks",
+                BetweenStages::Transfer => "an interrupt: a transfer",
+                BetweenStages::Reset | BetweenStages::Exit => "an interrupt: a reset",
+                BetweenStages::Return => "an interrupt: a unit returns",
             },
             _ => "a trap that the guest takes",
         }

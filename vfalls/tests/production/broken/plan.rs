@@ -14,14 +14,14 @@ use super::strand;
 pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
 
 /// Failures begin within this number of cycles after the start of a run. A failed unit works again within this time, or never.
-pub(super) const FAILS: u64 = 2000;
+pub(super) const FAULT_WINDOW: u64 = 2000;
 
 const GROUP: u64 = 0x205;
 const L2: u64 = 1;
 
 /// What happens between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Between {
+pub(super) enum BetweenStages {
     /// The operator changes nothing, and only asks for the hypervisor's state.
     #[default]
     Look,
@@ -50,7 +50,7 @@ pub(super) struct Plan {
     /// The time at which the operator asks for the state during the first stage, in cycles after the start of the run, and the index of the
     /// strand that serves the operator.
     pub(super) looks: Option<(u64, usize)>,
-    pub(super) between: Between,
+    pub(super) between: BetweenStages,
     /// The index of the strand that serves the operator between the stages.
     pub(super) on: usize,
     pub(super) latency: StoreLatency,
@@ -134,13 +134,13 @@ impl Plan {
     /// Returns a random plan for the strands and the operator, without failures.
     pub(super) fn drawn(random: &mut Random) -> Self {
         let between = random.one_of(&[
-            Between::Look,
-            Between::Look,
-            Between::Look,
-            Between::Transfer,
-            Between::Reset,
-            Between::Exit,
-            Between::Return,
+            BetweenStages::Look,
+            BetweenStages::Look,
+            BetweenStages::Look,
+            BetweenStages::Transfer,
+            BetweenStages::Reset,
+            BetweenStages::Exit,
+            BetweenStages::Return,
         ]);
         // A strand can change its guest's version only while no other strand of the guest makes calls.
         let alone = random.below(4) == 0;
@@ -161,19 +161,19 @@ impl Plan {
         let at_once = random.below(4) == 0;
         let count = if at_once { CHANNELS } else { random.one_of(&[1, 1, 2, 3]) };
         for channel in UNITS.into_iter().take(count) {
-            let at = random.below(FAILS as usize) as u64;
+            let at = random.below(FAULT_WINDOW as usize) as u64;
             let lasts = 1 + random.below(1000) as u64;
             let (unit, from) = match at_once {
                 true => (channel, 0),
                 false => (random.one_of(&UNITS), random.one_of(&[0, at])),
             };
-            let until = random.one_of(&[u64::MAX, (from + lasts).min(FAILS)]);
+            let until = random.one_of(&[u64::MAX, (from + lasts).min(FAULT_WINDOW)]);
             if plan.faults.iter().all(|fault| fault.unit != unit) {
                 plan.faults.push(Fault { unit, from, until });
             }
         }
         let longest = 1 + random.below(1000) as u64;
-        plan.latency = StoreLatency::Drawn { state: random.next_u64(), longest };
+        plan.latency = StoreLatency::Random { state: random.next_u64(), longest };
         plan
     }
 }

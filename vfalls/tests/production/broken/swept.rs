@@ -10,7 +10,7 @@ use simulator::execute::StoreLatency;
 use xtask::qemu::build::Production;
 
 use super::super::image;
-use super::plan::{Between, Fault, LAST, Plan, asks, set};
+use super::plan::{BetweenStages, Fault, LAST, Plan, asks, set};
 use super::{Ready, Run, compared};
 
 const UNITS: [(Unit, u64); 3] = [
@@ -21,12 +21,12 @@ const UNITS: [(Unit, u64); 3] = [
 
 /// What the operator does, and the strands that can perform it. The test repeats the change with each of these strands. Strand 0 always
 /// executes the failing store.
-const CHANGES: [(Between, &[usize]); 5] = [
-    (Between::Look, &[0]),
-    (Between::Transfer, &[0, 1, 3]),
-    (Between::Reset, &[0, 3]),
-    (Between::Exit, &[0, 3]),
-    (Between::Return, &[0, 3]),
+const CHANGES: [(BetweenStages, &[usize]); 5] = [
+    (BetweenStages::Look, &[0]),
+    (BetweenStages::Transfer, &[0, 1, 3]),
+    (BetweenStages::Reset, &[0, 3]),
+    (BetweenStages::Exit, &[0, 3]),
+    (BetweenStages::Return, &[0, 3]),
 ];
 
 /// The store's longest latency, in cycles. When a store with this latency fails, the hypervisor has already served the operator's

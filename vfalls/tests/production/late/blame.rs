@@ -4,7 +4,9 @@ use simulator::execute::{Limits, Stop, StoreLatency};
 use simulator::interpreter::instruction::Register;
 
 use super::super::lists::{Entry, SET};
-use super::{BEHIND, BROKEN, CHANNEL, Failing, Run, WAIT, ask, call, strand, sweep, symbol};
+use super::{
+    BROKEN, CHANNEL, Failing, LISTS_AFTER_SET, Run, WAIT, ask, call, strand, sweep, symbol,
+};
 
 /// Without an address in the report, no unit goes out of service, but the operator is still told.
 #[test]
@@ -12,13 +14,13 @@ use super::{BEHIND, BROKEN, CHANNEL, Failing, Run, WAIT, ask, call, strand, swee
 fn nobody_is_blamed_without_an_address() {
     let failing = Failing { mended: 1000, without_address: true, status: 0, ..BROKEN };
     let set = |name, entries: &[Entry]| (name, [&[call(SET, CHANNEL, 0)], entries].concat());
-    let lists = BEHIND.iter().filter(|(name, _)| *name != "calls on the channel");
+    let lists = LISTS_AFTER_SET.iter().filter(|(name, _)| *name != "calls on the channel");
     sweep(lists.map(|(name, entries)| set(*name, &[*entries, &[WAIT; 3]].concat())), failing);
     let (_, list) = set("", &[WAIT; 4]);
     let mut run = Run::new(&list, StoreLatency::Fixed(100), Some(failing));
     run.until(run.guest_instructions() + 1000).unwrap();
     let expected = "a store to a device failed, address unknown, on strand 0 of guest 0";
-    assert_eq!(run.booted.told(), (vec![expected.to_owned()], 1));
+    assert_eq!(run.booted.failure_records(), (vec![expected.to_owned()], 1));
 }
 
 /// A store fails at an address that belongs to no unit. No unit goes out of service, and the
@@ -40,6 +42,6 @@ fn nobody_is_blamed_where_no_unit_is() {
     run.booted.0.run(Limits::instructions(200_000));
     let expected =
         format!("a store failed where no unit is, at {address:#x}, on strand 0 of guest 0");
-    assert_eq!(run.booted.told(), (vec![expected], 1));
+    assert_eq!(run.booted.failure_records(), (vec![expected], 1));
     assert_eq!(run.booted.entry(0, 0, 2)[1], 0);
 }

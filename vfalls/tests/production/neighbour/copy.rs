@@ -7,16 +7,16 @@ use simulator::interpreter::Level;
 use tests::random::Random;
 
 use super::super::strand;
-use super::others::Others;
+use super::others::NeighbourDriver;
 use super::{GUEST, NEIGHBOUR, Ready};
 
 /// The maximum number of steps until the guest is back in its own code.
-const PATIENCE: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 
 pub(super) struct Copy<'a> {
     pub(super) ready: &'a Ready,
     pub(super) execution: Execution,
-    pub(super) others: Others,
+    pub(super) others: NeighbourDriver,
     /// The seed for the neighbour's turns. Both copies have the same seed.
     schedule: u64,
     /// The index of the guest's next instruction.
@@ -25,7 +25,7 @@ pub(super) struct Copy<'a> {
 
 /// What has happened to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Happened {
+pub(super) enum GuestProgress {
     /// The guest has executed an instruction or taken a trap, perhaps with the hypervisor's help.
     Own,
     Returned,
@@ -37,7 +37,7 @@ impl<'a> Copy<'a> {
     pub(super) fn new(
         ready: &'a Ready,
         execution: Execution,
-        others: Others,
+        others: NeighbourDriver,
         schedule: u64,
     ) -> Self {
         Self { ready, execution, others, schedule, next: 0 }
@@ -51,7 +51,7 @@ impl<'a> Copy<'a> {
     /// Makes the guest's strand perform an operator's step. Waits until the step is complete. If the step begins a change of rights, also
     /// waits until this change is complete.
     pub(super) fn operate(&mut self, step: &Step) -> Result<(), String> {
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_STEPS {
             if !self.others.is_reset() {
                 break;
             }
@@ -69,7 +69,7 @@ impl<'a> Copy<'a> {
     fn answer(&mut self, step: &Step) -> Result<Option<Seen>, String> {
         let asked = self.execution.operate(strand(GUEST), step);
         asked.map_err(|error| error.to_string())?;
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_STEPS {
             for number in NEIGHBOUR.into_iter().chain([GUEST]) {
                 self.execution.step(strand(number));
             }
@@ -84,7 +84,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Executes until the guest has completed its next instruction or taken a trap, and is in its own code.
-    pub(super) fn advance(&mut self) -> Result<Happened, String> {
+    pub(super) fn advance(&mut self) -> Result<GuestProgress, String> {
         let id = strand(GUEST);
         let place = |execution: &Execution| {
             let strand = execution.strand(id);
@@ -94,8 +94,8 @@ impl<'a> Copy<'a> {
         let before = place(&self.execution);
         let mut turns = Random(self.schedule ^ self.next.wrapping_mul(0x2545_f491_4f6c_dd1d));
         self.next += 1;
-        let mut happened = Happened::Own;
-        for step in 0..PATIENCE {
+        let mut happened = GuestProgress::Own;
+        for step in 0..MAX_STEPS {
             let others = match turns.below(128) {
                 0 => turns.below(200),
                 some => some % 3,
@@ -105,7 +105,7 @@ impl<'a> Copy<'a> {
                 Some(Stop::Limit) => {}
                 None => {
                     if self.execution.guest(0) != GuestState::Runs {
-                        return Ok(Happened::Ended);
+                        return Ok(GuestProgress::Ended);
                     }
                     // The guest waits for an interrupt.
                     self.execution.heartbeat(id);
@@ -113,9 +113,9 @@ impl<'a> Copy<'a> {
                 Some(stop) => return Err(format!("the guest's strand stops: {stop:x?}")),
             }
             if self.execution.strand(id).level() == Level::Hyperprivileged {
-                happened = Happened::Returned;
+                happened = GuestProgress::Returned;
                 if step % 64 == 63 && self.execution.guest(0) != GuestState::Runs {
-                    return Ok(Happened::Ended);
+                    return Ok(GuestProgress::Ended);
                 }
             } else if place(&self.execution) != before {
                 return Ok(happened);

@@ -48,7 +48,7 @@ fn found(hypervisor: &[u8]) -> Option<String> {
     let ready = RIGHTS.map(|rights| Ready::new(hypervisor, rights));
     (1..=SEEDS).find_map(|seed| {
         let ready = &ready[seed as usize % RIGHTS.len()];
-        pair::make(ready, seed, &mut Tally::default()).err()
+        pair::run_seed(ready, seed, &mut Tally::default()).err()
     })
 }
 
@@ -65,9 +65,9 @@ fn what_an_image_lets_through_is_found() {
     let mut missing = Vec::new();
     for (what, hypervisor) in numbered.into_iter().chain(others) {
         match found(&hypervisor) {
-            Some(why) => tests::tell(format_args!("{what}: {why}")),
+            Some(why) => tests::print_line(format_args!("{what}: {why}")),
             None => {
-                tests::tell(format_args!("{what}: not found"));
+                tests::print_line(format_args!("{what}: not found"));
                 missing.push(what);
             }
         }

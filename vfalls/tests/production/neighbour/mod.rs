@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use simulator::conform::attacks;
-use simulator::conform::caller::go_on_at;
+use simulator::conform::caller::resume_at;
 use simulator::conform::guest::{ANSWERED, IDLE};
 use simulator::execute::{Execution, Limits, Stop, map};
 use simulator::interpreter::Control;
@@ -62,8 +62,10 @@ pub(super) struct Ready {
 
 impl Ready {
     pub(super) fn new(hypervisor: &[u8], rights: Rights) -> Self {
-        let guests =
-            [Guest::listed(&[GUEST], rights.guest), Guest::listed(&NEIGHBOUR, rights.neighbour)];
+        let guests = [
+            Guest::with_lists(&[GUEST], rights.guest),
+            Guest::with_lists(&NEIGHBOUR, rights.neighbour),
+        ];
         let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
         let [_, table, again, _, idle] = booted.words(0, 0x90);
         // From now on, the guests have the attack program, whose trap table is at the same address.
@@ -73,7 +75,7 @@ impl Ready {
         for _ in 0..1 + NEIGHBOUR.len() {
             let stop = execution.run(Limits::instructions(100_000_000));
             let Stop::Breakpoint(id) = stop else { panic!("{stop:?}") };
-            go_on_at(execution.strand_mut(id), idle);
+            resume_at(execution.strand_mut(id), idle);
         }
         execution.breakpoints().clear();
         let control = |number| execution.strand(strand(number)).control.clone();
@@ -81,9 +83,9 @@ impl Ready {
         for (base, cpus) in MEMORIES.into_iter().zip([1, NEIGHBOUR.len()]) {
             attacks::prepare(&mut execution, base, cpus).unwrap();
         }
-        go_on_at(execution.strand_mut(strand(GUEST)), ANSWERED);
+        resume_at(execution.strand_mut(strand(GUEST)), ANSWERED);
         for number in NEIGHBOUR {
-            go_on_at(execution.strand_mut(strand(number)), IDLE);
+            resume_at(execution.strand_mut(strand(number)), IDLE);
         }
         Self { execution, rights, control, controls }
     }
@@ -110,9 +112,9 @@ fn a_guest_observes_nothing_of_its_neighbour() {
                 break;
             }
             let ready = &ready[seed as usize % RIGHTS.len()];
-            pair::make(ready, seed, &mut tally).unwrap_or_else(|why| panic!("{why}"));
+            pair::run_seed(ready, seed, &mut tally).unwrap_or_else(|why| panic!("{why}"));
             if (seed - first + 1).is_multiple_of(10_000) {
-                tests::tell(format_args!("{} pairs", seed - first + 1));
+                tests::print_line(format_args!("{} pairs", seed - first + 1));
             }
         }
         made.lock().unwrap().add(tally);
@@ -123,10 +125,10 @@ fn a_guest_observes_nothing_of_its_neighbour() {
         }
     });
     let tally = made.into_inner().unwrap();
-    tests::tell(format_args!("seeds {first} to {}: {tally:?}", first + seeds - 1));
+    tests::print_line(format_args!("seeds {first} to {}: {tally:?}", first + seeds - 1));
     for (excluded, reason) in EXCLUDED {
         let times = tally.excluded.get(&excluded).copied().unwrap_or_default();
-        tests::tell(format_args!("{excluded:?}, {times} times: {reason}"));
+        tests::print_line(format_args!("{excluded:?}, {times} times: {reason}"));
         assert!(seeds < 10_000 || times > 0, "{excluded:?}");
     }
     if seeds < 500 {

@@ -108,7 +108,7 @@ fn clocks(execution: &Execution) -> Vec<PerfReg> {
     const SELECT: u64 = 1;
     let held = |register| execution.devices().holds(Cell::Register(register)).unwrap_or(0);
     let mut counters = Vec::new();
-    for unit in PerfReg::ALL[PerfReg::FIRST_OF_HUBS.index()..].chunks(3) {
+    for unit in PerfReg::ALL[PerfReg::FIRST_HUB.index()..].chunks(3) {
         let [pcr, pics @ ..] = unit else { continue };
         let selects = held(*pcr);
         if selects != 0 {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use simulator::conform::attacks::{ALL, CAUGHT, prepare};
-use simulator::conform::caller::{Request, go_on_at};
+use simulator::conform::caller::{Request, resume_at};
 use simulator::conform::guest::{ANSWERED, IDLE};
 use simulator::conform::requests::requests;
 use simulator::execute::mailbox::GuestState;
@@ -22,7 +22,7 @@ const LONG: usize = 150;
 
 /// How the neighbour behaves in one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Behaviour {
     /// The neighbour executes nothing.
     Absent,
     /// The neighbour executes an endless loop.
@@ -39,14 +39,14 @@ pub(super) enum Manner {
     Mixed,
 }
 
-const MANNERS: [Manner; 7] = [
-    Manner::Absent,
-    Manner::Idle,
-    Manner::Calls,
-    Manner::Counts,
-    Manner::Attacks,
-    Manner::Ends,
-    Manner::Mixed,
+const BEHAVIOURS: [Behaviour; 7] = [
+    Behaviour::Absent,
+    Behaviour::Idle,
+    Behaviour::Calls,
+    Behaviour::Counts,
+    Behaviour::Attacks,
+    Behaviour::Ends,
+    Behaviour::Mixed,
 ];
 
 pub(super) fn all_calls() -> &'static [Request] {
@@ -55,8 +55,8 @@ pub(super) fn all_calls() -> &'static [Request] {
 }
 
 /// Makes the neighbour act in one copy of the machine.
-pub(super) struct Others {
-    pub(super) manner: Manner,
+pub(super) struct NeighbourDriver {
+    pub(super) behaviour: Behaviour,
     random: Random,
     /// For each strand, the number of turns since it began its latest action.
     since: [usize; NEIGHBOUR.len()],
@@ -66,29 +66,29 @@ pub(super) struct Others {
     pub(super) reset: usize,
 }
 
-impl Others {
-    pub(super) fn new(execution: &mut Execution, manner: Manner, mut random: Random) -> Self {
-        if manner != Manner::Absent {
+impl NeighbourDriver {
+    pub(super) fn new(execution: &mut Execution, behaviour: Behaviour, mut random: Random) -> Self {
+        if behaviour != Behaviour::Absent {
             store_values(execution, MEMORIES[1], &mut random);
         }
         let since = [LONG; NEIGHBOUR.len()];
-        Self { manner, random, since, resets: false, actions: 0, reset: 0 }
+        Self { behaviour, random, since, resets: false, actions: 0, reset: 0 }
     }
 
-    pub(super) fn manners(random: &mut Random) -> [Manner; 2] {
-        let first = random.below(MANNERS.len());
-        // The two neighbours must act differently. If both have the same manner, their random actions usually differ. But an absent or
-        // idle neighbour has no random actions, so if the first neighbour is one of these, the second one gets another manner.
+    pub(super) fn behaviours(random: &mut Random) -> [Behaviour; 2] {
+        let first = random.below(BEHAVIOURS.len());
+        // The two neighbours must act differently. If both have the same behaviour, their random actions usually differ. But an absent or
+        // idle neighbour has no random actions, so if the first neighbour is one of these, the second one gets another behaviour.
         let second = match first {
-            0 | 1 => (first + 1 + random.below(MANNERS.len() - 1)) % MANNERS.len(),
-            _ => random.below(MANNERS.len()),
+            0 | 1 => (first + 1 + random.below(BEHAVIOURS.len() - 1)) % BEHAVIOURS.len(),
+            _ => random.below(BEHAVIOURS.len()),
         };
-        [first, second].map(|number| MANNERS[number])
+        [first, second].map(|number| BEHAVIOURS[number])
     }
 
     /// Lets a strand of the neighbour execute one instruction.
     pub(super) fn act(&mut self, ready: &Ready, execution: &mut Execution) -> Result<(), String> {
-        if self.manner == Manner::Absent {
+        if self.behaviour == Behaviour::Absent {
             return Ok(());
         }
         let cpu = self.random.below(NEIGHBOUR.len());
@@ -151,23 +151,23 @@ impl Others {
         self.actions += 1;
         let random = &mut self.random;
         let id = strand(NEIGHBOUR[cpu]);
-        let manner = match self.manner {
-            Manner::Mixed => random.one_of(&MANNERS[1..6]),
+        let behaviour = match self.behaviour {
+            Behaviour::Mixed => random.one_of(&BEHAVIOURS[1..6]),
             other => other,
         };
-        match manner {
-            Manner::Absent | Manner::Idle => go_on_at(execution.strand_mut(id), IDLE),
-            Manner::Calls => {
+        match behaviour {
+            Behaviour::Absent | Behaviour::Idle => resume_at(execution.strand_mut(id), IDLE),
+            Behaviour::Calls => {
                 let request = random.one_of(all_calls());
                 request.put(execution.strand_mut(id), random);
             }
-            Manner::Counts => call(random).put(execution.strand_mut(id), random),
-            Manner::Ends if random.below(2) == 0 => {
+            Behaviour::Counts => call(random).put(execution.strand_mut(id), random),
+            Behaviour::Ends if random.below(2) == 0 => {
                 let (trap, function) = random.one_of(&[(0x80, 0), (0xff, 2)]);
                 let exit = Request { trap, registers: [random.next_u64(), 0, 0, 0, 0, function] };
                 exit.put(execution.strand_mut(id), random);
             }
-            Manner::Ends | Manner::Attacks | Manner::Mixed => {
+            Behaviour::Ends | Behaviour::Attacks | Behaviour::Mixed => {
                 let kind = random.one_of(&ALL);
                 let number = random.below(kind.count);
                 let control = &ready.controls[cpu];

@@ -12,9 +12,9 @@ use simulator::interpreter::instruction::Register;
 use tests::random::Random;
 
 use super::super::strand;
-use super::copy::{Copy, Happened};
+use super::copy::{Copy, GuestProgress};
 use super::observed::{Excluded, compare, equalise, memory as memory_differs};
-use super::others::Others;
+use super::others::NeighbourDriver;
 use super::script::Action;
 use super::{GUEST, Ready};
 
@@ -59,16 +59,16 @@ impl Tally {
 }
 
 /// Makes a seed's pair of executions. The error describes what the guest observes of its neighbour.
-pub(super) fn make(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), String> {
+pub(super) fn run_seed(ready: &Ready, seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random(seed);
     let schedule = random.next_u64();
-    let manners = Others::manners(&mut random);
-    let mut copies = manners.map(|manner| {
+    let behaviours = NeighbourDriver::behaviours(&mut random);
+    let mut copies = behaviours.map(|behaviour| {
         let mut execution = ready.execution.clone();
-        let others = Others::new(&mut execution, manner, Random(random.next_u64()));
+        let others = NeighbourDriver::new(&mut execution, behaviour, Random(random.next_u64()));
         Copy::new(ready, execution, others, schedule)
     });
-    let described = |why: String| format!("seed {seed}, {:?}, {manners:?}: {why}", ready.rights);
+    let described = |why: String| format!("seed {seed}, {:?}, {behaviours:?}: {why}", ready.rights);
     for copy in &mut copies {
         before(copy).map_err(described)?;
     }
@@ -130,9 +130,9 @@ fn act(
         let before = copies[0].execution.strand(strand(GUEST)).clone();
         let [first, second] = &mut *copies;
         let happened = [first.advance()?, second.advance()?];
-        let memory = happened != [Happened::Own; 2];
-        let ended = happened.contains(&Happened::Ended);
-        if ended && happened != [Happened::Ended; 2] {
+        let memory = happened != [GuestProgress::Own; 2];
+        let ended = happened.contains(&GuestProgress::Ended);
+        if ended && happened != [GuestProgress::Ended; 2] {
             return Err(format!("{happened:?}"));
         }
         if ended {

@@ -1,7 +1,7 @@
 //! What the guest does, which is the same in both copies.
 
 use simulator::conform::attacks::ALL;
-use simulator::conform::caller::{Request, go_on_at};
+use simulator::conform::caller::{Request, resume_at};
 use simulator::conform::guest::IDLE;
 use simulator::execute::Execution;
 use simulator::interpreter::Level;
@@ -64,7 +64,7 @@ impl Action {
             }
             Self::Heartbeat => {
                 // The interrupt may take some instructions to arrive, so the strand executes instructions that do nothing.
-                go_on_at(execution.strand_mut(id), IDLE);
+                resume_at(execution.strand_mut(id), IDLE);
                 execution.heartbeat(id);
                 let mut steps = 0;
                 while execution.strand(id).level() < Level::Hyperprivileged {

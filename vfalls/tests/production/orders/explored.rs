@@ -18,7 +18,7 @@ use simulator::machine::clocks::{Change, Clock};
 use simulator::recording::Kind;
 use xtask::qemu::build::Production;
 
-use super::super::lists::{AGAIN, GET, HUB_PCR, SET};
+use super::super::lists::{GET, HUB_PCR, REPEAT_LIST, SET};
 use super::super::{Booted, Guest};
 use super::specified::{Call, Outcome};
 use super::{A, B, BEFORE, C, STRANDS, is_blocked, strand};
@@ -105,10 +105,10 @@ pub(in super::super) struct Orders {
 
 impl Orders {
     pub(super) fn new() -> Self {
-        let guest = Guest::listed(&STRANDS, "global");
+        let guest = Guest::with_lists(&STRANDS, "global");
         let mut booted = Booted::new(Production::Shipped, &[guest]);
         for cpu in 0..STRANDS.len() as u64 {
-            booted.list(0, cpu, &[[4, 1000, 0, 0, 0, 0, 0, 0], AGAIN]);
+            booted.list(0, cpu, &[[4, 1000, 0, 0, 0, 0, 0, 0], REPEAT_LIST]);
         }
         assert_eq!(booted.0.run(Limits::instructions(4_000_000)), Stop::Limit);
         // A strand notes when it was refused. If the clocks stand still, this time is the same in

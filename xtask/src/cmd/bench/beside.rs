@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::ensure;
-use made::{Data, Made};
+use made::{Data, GeneratedProgram};
 use nix::sys::resource::UsageWho::RUSAGE_CHILDREN;
 use simulator::recording::{Chunk, Kind, Recording};
 use vfalls::recorder::{self, Options};
@@ -27,7 +27,7 @@ const LINES: u32 = 5_000;
 const THREAD_ROUNDS: u32 = 20;
 
 /// The number of references that pycachesim gets.
-const FEW: usize = 1_000_000;
+const MAX_REFERENCES: usize = 1_000_000;
 
 /// Simulates caches as large as a T2 Plus's with pycachesim. A single call passes all references, because one call for each would take 17
 /// times as long. All lines have the same size, and so do all references.
@@ -66,8 +66,8 @@ fn write_words(recording: &Path, file: &Path) -> anyhow::Result<usize> {
     let mut recording = Recording::open(recording)?;
     let mut output = BufWriter::new(File::create(file)?);
     let (mut chunk, mut written) = (Chunk::default(), 0);
-    while written < FEW && recording.next_chunk(0, &mut chunk)? {
-        for one in chunk.references().iter().take(FEW - written) {
+    while written < MAX_REFERENCES && recording.next_chunk(0, &mut chunk)? {
+        for one in chunk.references().iter().take(MAX_REFERENCES - written) {
             let stores = u64::from(matches!(one.kind, Kind::Store | Kind::Modify));
             output.write_all(&one.address.to_le_bytes())?;
             output.write_all(&stores.to_le_bytes())?;
@@ -79,13 +79,13 @@ fn write_words(recording: &Path, file: &Path) -> anyhow::Result<usize> {
 }
 
 /// The tools that are compared with `vfalls`.
-struct Beside<'a> {
+struct Comparison<'a> {
     stat: &'a Stat<'a>,
     /// Python with pycachesim, if it is installed.
     python: Option<PathBuf>,
 }
 
-impl Beside<'_> {
+impl Comparison<'_> {
     /// Returns a command that gives `words` to pycachesim; `None` if pycachesim is not installed.
     fn pycachesim(&self, words: &Path) -> Option<(Command, [OsString; 3])> {
         let python = self.python.as_ref()?;
@@ -146,8 +146,9 @@ impl Beside<'_> {
 
     /// Counts the instructions that `vfalls stat` and pycachesim take for each reference of a generated program with one thread.
     fn instructions(&self, data: Data) -> anyhow::Result<[Option<u64>; 2]> {
-        let recorded = self.stat.record(&Made { threads: 1, data, references: 2_000_000 })?;
-        let stat = self.stat.of_a_reference(&recorded)?;
+        let recorded =
+            self.stat.record(&GeneratedProgram { threads: 1, data, references: 2_000_000 })?;
+        let stat = self.stat.instructions_per_reference(&recorded)?;
         let words = self.stat.at("beside.words");
         let few = write_words(&recorded.file, &words)? as u64;
         let pycachesim = self.pycachesim(&words).map(|(command, arguments)| {
@@ -165,7 +166,7 @@ pub(super) fn tables(stat: &Stat<'_>) -> anyhow::Result<String> {
         let import = import.args(["-c", "import cachesim"]).stderr(Stdio::null());
         import.status().is_ok_and(|status| status.success())
     });
-    let beside = Beside { stat, python };
+    let beside = Comparison { stat, python };
     let input = stat.at("lines");
     fs::write(&input, numbers(LINES))?;
     let threads = reading::threads(&stat.at("threads"), THREAD_ROUNDS)?;

@@ -10,21 +10,21 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use made::{Data, Made};
+use made::{Data, GeneratedProgram};
 use tempfile::TempDir;
 
 use super::instructions::Counter;
 use super::replay;
-use crate::budgets::{OF_STAT, OF_VIEWS};
+use crate::budgets::{STAT_BUDGETS, VIEW_BUDGETS};
 use crate::cargo;
 
-const fn made(threads: u32, data: Data, references: u64) -> Made {
-    Made { threads, data, references }
+const fn made(threads: u32, data: Data, references: u64) -> GeneratedProgram {
+    GeneratedProgram { threads, data, references }
 }
 
 /// The generated programs and their names. Their threads cost more than those of similar recorded C programs, which took 45 instructions
 /// for each reference with one thread, 91 with 8 threads, 112 with 64, and 543 with false sharing.
-const PROGRAMS: [(&str, Made); 6] = [
+const PROGRAMS: [(&str, GeneratedProgram); 6] = [
     ("one_thread", made(1, Data::Own, 3_000_000)),
     ("stream", made(1, Data::Stream, 2_000_000)),
     ("8_threads", made(8, Data::Own, 1_000_000)),
@@ -35,7 +35,7 @@ const PROGRAMS: [(&str, Made); 6] = [
 
 /// The views that show more of a replay than the summary. A row has the name of the count, the program (`None` for the bundled
 /// recording), and the option of `vfalls stat` that shows the view.
-const VIEWS: [(&str, Option<Made>, &str); 3] = [
+const VIEWS: [(&str, Option<GeneratedProgram>, &str); 3] = [
     ("details_one_thread", Some(made(1, Data::Own, 1_000_000)), "--details"),
     ("details_8_threads", Some(made(8, Data::Own, 1_000_000)), "--details"),
     ("html_bundled", None, "--html"),
@@ -65,7 +65,7 @@ impl<'a> Stat<'a> {
     }
 
     /// Generates the recording of a program. Overwrites the recording of the previous call.
-    pub(super) fn record(&self, made: &Made) -> anyhow::Result<Recorded> {
+    pub(super) fn record(&self, made: &GeneratedProgram) -> anyhow::Result<Recorded> {
         let file = self.at("made.refs");
         let references = made.write(&file)?;
         Ok(Recorded { file, references })
@@ -85,7 +85,7 @@ impl<'a> Stat<'a> {
     }
 
     /// Counts the instructions of `vfalls stat` for each reference, rounded to the nearest number. The start of the process is included.
-    pub(super) fn of_a_reference(&self, recorded: &Recorded) -> anyhow::Result<u64> {
+    pub(super) fn instructions_per_reference(&self, recorded: &Recorded) -> anyhow::Result<u64> {
         let instructions = self.instructions(recorded, &[])?;
         Ok(nearest(instructions, recorded.references))
     }
@@ -114,7 +114,7 @@ impl Costs {
         let bundled = bundled()?;
         let (mut references, mut views) = (BTreeMap::new(), BTreeMap::new());
         for (name, made) in PROGRAMS {
-            references.insert(name, stat.of_a_reference(&stat.record(&made)?)?);
+            references.insert(name, stat.instructions_per_reference(&stat.record(&made)?)?);
         }
         let plain_bundled = stat.instructions(&bundled, &[])?;
         references.insert("bundled", nearest(plain_bundled, bundled.references));
@@ -134,7 +134,7 @@ impl Costs {
     }
 
     pub(super) fn tables(&self) -> String {
-        format!("{}\n{}", OF_STAT.table(&self.references), OF_VIEWS.table(&self.views))
+        format!("{}\n{}", STAT_BUDGETS.table(&self.references), VIEW_BUDGETS.table(&self.views))
     }
 }
 
@@ -145,6 +145,6 @@ pub(super) fn within_budget(counter: &Counter) -> anyhow::Result<()> {
     if !cfg!(target_arch = "x86_64") {
         return Ok(());
     }
-    OF_STAT.keep(&costs.references)?;
-    OF_VIEWS.keep(&costs.views)
+    STAT_BUDGETS.check(&costs.references)?;
+    VIEW_BUDGETS.check(&costs.views)
 }

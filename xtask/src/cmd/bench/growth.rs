@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 
 use anyhow::{bail, ensure};
-use made::{Data, Made};
+use made::{Data, GeneratedProgram};
 use nix::sys::resource::UsageWho::RUSAGE_CHILDREN;
 use vfalls::page::{Curve, CurvePoint, Growth};
 use vfalls::table;
@@ -16,54 +16,58 @@ use crate::memory;
 /// Generated programs that differ only in their size, which is their number of references, strands or threads.
 struct Series {
     label: &'static str,
-    made: fn(u64) -> Made,
+    made: fn(u64) -> GeneratedProgram,
     /// The sizes whose instructions are counted.
     counted: &'static [u64],
     /// Further sizes, at which the instructions are not counted, but estimated from the time.
     timed: &'static [u64],
-    /// The size with which all larger sizes are compared. At a larger size, a reference may cost at most [`MOST`] times as much as at this
+    /// The size with which all larger sizes are compared. At a larger size, a reference may cost at most [`MAX_GROWTH`] times as much as at this
     /// size. Smaller sizes are unsuitable, because the start of the process and the first misses are a large part of their cost, or because
     /// no two strands share a core.
-    from: u64,
+    base_size: u64,
 }
 
 /// The factor by which a reference of a larger program may cost more. It may cost more because a cache has more misses when more strands
 /// share it. A cost that grows faster than its input exceeds this factor, because the next size is at least twice as large.
-const MOST: f64 = 1.6;
+const MAX_GROWTH: f64 = 1.6;
 
 /// The factor for estimates, which is larger because times also depend on what else the host does.
-const MOST_ESTIMATED: f64 = 2.5;
+const MAX_ESTIMATED_GROWTH: f64 = 2.5;
 
 /// The factor by which a longer recording may take more memory.
-const MOST_MEMORY: f64 = 1.1;
+const MAX_MEMORY_GROWTH: f64 = 1.1;
 
 const SERIES: [Series; 4] = [
     Series {
         label: "references of a program of one thread",
-        made: |size| Made { threads: 1, data: Data::Own, references: size },
+        made: |size| GeneratedProgram { threads: 1, data: Data::Own, references: size },
         counted: &[10_000, 100_000, 1_000_000, 10_000_000],
         timed: &[100_000_000, 1_000_000_000, 10_000_000_000],
-        from: 1_000_000,
+        base_size: 1_000_000,
     },
     Series {
         label: "references of a program of 8 threads",
-        made: |size| Made { threads: 8, data: Data::Own, references: size },
+        made: |size| GeneratedProgram { threads: 8, data: Data::Own, references: size },
         counted: &[10_000, 100_000, 1_000_000, 10_000_000],
         timed: &[100_000_000, 1_000_000_000],
-        from: 1_000_000,
+        base_size: 1_000_000,
     },
     Series {
         label: "strands that execute a million references",
-        made: |size| Made { threads: size as u32, data: Data::Own, references: 1_000_000 },
+        made: |size| GeneratedProgram {
+            threads: size as u32,
+            data: Data::Own,
+            references: 1_000_000,
+        },
         counted: &[1, 2, 4, 8, 16, 32, 64, 128, 256],
         timed: &[],
         // With up to 32 strands, each strand has a core to itself. With 64, the data of a core's two strands fit into its L1 data cache;
         // with more strands, they do not.
-        from: 128,
+        base_size: 128,
     },
     Series {
         label: "threads of a thousand references, at least a million together",
-        made: |size| Made {
+        made: |size| GeneratedProgram {
             threads: size as u32,
             data: Data::Own,
             references: (1_000 * size).max(1_000_000),
@@ -71,7 +75,7 @@ const SERIES: [Series; 4] = [
         counted: &[1, 10, 100, 1_000, 10_000],
         timed: &[],
         // At smaller sizes, each thread has more references, so that its start and its first misses are a smaller part of its cost.
-        from: 1_000,
+        base_size: 1_000,
     },
 ];
 
@@ -116,10 +120,10 @@ impl Series {
     }
 
     /// Returns a message if the instructions for each reference, or the memory, grow faster than the input.
-    fn wrong(&self, points: &[Point]) -> Option<String> {
-        let first = points.iter().find(|point| point.size == self.from)?;
-        let larger = || points.iter().filter(|point| point.size > self.from);
-        let most = |point: &Point| if point.estimated { MOST_ESTIMATED } else { MOST };
+    fn violation(&self, points: &[Point]) -> Option<String> {
+        let first = points.iter().find(|point| point.size == self.base_size)?;
+        let larger = || points.iter().filter(|point| point.size > self.base_size);
+        let most = |point: &Point| if point.estimated { MAX_ESTIMATED_GROWTH } else { MAX_GROWTH };
         let slow = larger().find(|point| point.instructions > most(point) * first.instructions);
         let slow = slow.map(|point| {
             format!(
@@ -130,7 +134,7 @@ impl Series {
         // In the other series, the number of threads grows. Each thread's references are read ahead, so memory grows, too.
         let large = larger().filter(|_| !self.timed.is_empty());
         let mut large =
-            large.filter(|point| point.memory as f64 > MOST_MEMORY * first.memory as f64);
+            large.filter(|point| point.memory as f64 > MAX_MEMORY_GROWTH * first.memory as f64);
         let large = large.next().map(|point| {
             format!(
                 "{}: {} KB of memory at {}, and {} KB at {}",
@@ -193,8 +197,9 @@ impl Costs {
     }
 
     /// Fails if the instructions or the memory grow faster than the input.
-    pub(super) fn keep(&self) -> anyhow::Result<()> {
-        let mut wrong = SERIES.iter().zip(&self.0).filter_map(|(series, all)| series.wrong(all));
+    pub(super) fn check_limits(&self) -> anyhow::Result<()> {
+        let mut wrong =
+            SERIES.iter().zip(&self.0).filter_map(|(series, all)| series.violation(all));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))
     }
 }
@@ -214,22 +219,22 @@ mod tests {
         let first = || point(1_000_000, 60.0, 20_000);
         // In a small program, the start of the process is a large part of the cost.
         let small = point(10_000, 500.0, 17_000);
-        assert_eq!(references.wrong(&[small, first(), point(10_000_000, 95.0, 22_000)]), None);
+        assert_eq!(references.violation(&[small, first(), point(10_000_000, 95.0, 22_000)]), None);
         assert_eq!(
-            references.wrong(&[first(), point(10_000_000, 97.0, 22_000)]).unwrap(),
+            references.violation(&[first(), point(10_000_000, 97.0, 22_000)]).unwrap(),
             "references of a program of one thread: a reference takes 60 instructions at 1000000, and 97 at 10000000"
         );
-        assert_eq!(references.wrong(&[first(), point(100_000_000, 149.0, 22_000)]), None);
-        assert!(references.wrong(&[first(), point(100_000_000, 151.0, 22_000)]).is_some());
+        assert_eq!(references.violation(&[first(), point(100_000_000, 149.0, 22_000)]), None);
+        assert!(references.violation(&[first(), point(100_000_000, 151.0, 22_000)]).is_some());
         assert_eq!(
-            references.wrong(&[first(), point(10_000_000, 60.0, 22_001)]).unwrap(),
+            references.violation(&[first(), point(10_000_000, 60.0, 22_001)]).unwrap(),
             "references of a program of one thread: 20000 KB of memory at 1000000, and 22001 KB at 10000000"
         );
         let few = [point(1, 60.0, 20_000), point(128, 600.0, 40_000)];
-        assert_eq!(strands.wrong(&few), None);
+        assert_eq!(strands.violation(&few), None);
         let many = [point(128, 600.0, 40_000), point(256, 700.0, 200_000)];
-        assert_eq!(strands.wrong(&many), None);
-        assert!(strands.wrong(&[point(128, 600.0, 40_000), point(256, 970.0, 1)]).is_some());
+        assert_eq!(strands.violation(&many), None);
+        assert!(strands.violation(&[point(128, 600.0, 40_000), point(256, 970.0, 1)]).is_some());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::cargo;
 use crate::tools::{self, VALGRIND};
 
 /// The number of calls that `call-cost` makes, and of samples that `sample-cost` takes.
-const TIMES: u64 = 1000;
+const REPETITIONS: u64 = 1000;
 
 /// The programs of `tests` that make calls and take samples.
 const PROGRAMS: [&str; 2] = ["call-cost", "sample-cost"];
@@ -87,7 +87,7 @@ impl Counter {
         let collect = format!("--toggle-collect={}", kind.function);
         let collected = self.collected(&[&collect], program, &[kind.name], Stdio::null())?;
         ensure!(collected > 0, "callgrind found no call of {}", kind.function);
-        Ok(collected.div_ceil(TIMES))
+        Ok(collected.div_ceil(REPETITIONS))
     }
 
     /// Counts the instructions that a program executes from its start to its end.

@@ -19,7 +19,7 @@ use anyhow::{Context, ensure};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::budgets::OF_X86;
+use crate::budgets::X86_BUDGETS;
 use calls::Times;
 use cost::{Costs, Stat};
 use instructions::{CALLS, Counter};
@@ -152,11 +152,11 @@ fn draw_growth(mut picture: OutputFile) -> anyhow::Result<()> {
     write!(io::stdout(), "{}", costs.table())?;
     picture.write_all(costs.picture().context("nothing was measured")?.as_bytes())?;
     picture.complete()?;
-    costs.keep()
+    costs.check_limits()
 }
 
 /// Instruction counts, by the name of the kind of call.
-type CountOf = BTreeMap<&'static str, u64>;
+type CountsByName = BTreeMap<&'static str, u64>;
 
 /// Shows progress on standard error, and prints tables to standard output.
 struct Bench {
@@ -177,12 +177,12 @@ impl Bench {
         self.progress.suspend(|| writeln!(io::stdout(), "{text}"))
     }
 
-    fn count_calls(&self, counter: &Counter) -> anyhow::Result<CountOf> {
+    fn count_calls(&self, counter: &Counter) -> anyhow::Result<CountsByName> {
         let mut instructions = BTreeMap::new();
         for kind in &CALLS {
             instructions.insert(kind.name, self.step(kind.name, || counter.count(kind))?);
         }
-        self.print(&OF_X86.table(&instructions))?;
+        self.print(&X86_BUDGETS.table(&instructions))?;
         Ok(instructions)
     }
 

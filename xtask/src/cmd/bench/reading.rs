@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::instructions::Counter;
 use super::recording::numbers;
 use super::time::timed;
-use crate::budgets::OF_X86;
+use crate::budgets::X86_BUDGETS;
 use crate::cargo;
 use crate::tools::{self, VALGRIND};
 use vfalls::output::OutputFile;
@@ -57,11 +57,11 @@ pub(super) struct Figures {
 impl Figures {
     /// Returns the cells of a row in the table. `name` is the name of the budget.
     pub(super) fn cells(&self, name: &str) -> [String; 5] {
-        let budget = OF_X86.budget(name);
+        let budget = X86_BUDGETS.budget(name);
         [
             format!("{:.1}", self.references as f64 / 1e6),
             self.instructions.to_string(),
-            budget.map_or("-".to_owned(), |budget| budget.reach.to_string()),
+            budget.map_or("-".to_owned(), |budget| budget.limit.to_string()),
             format!("{:.1}", self.cpu_nanoseconds),
             format!("{:.1}", self.wall_nanoseconds),
         ]
@@ -164,11 +164,11 @@ impl Files {
 /// if a count is above its budget.
 pub(super) fn within_budget(counter: &Counter) -> anyhow::Result<()> {
     let mut counts = BTreeMap::new();
-    for (kind, name) in KINDS.iter().filter(|(_, name)| OF_X86.budget(name).is_some()) {
+    for (kind, name) in KINDS.iter().filter(|(_, name)| X86_BUDGETS.budget(name).is_some()) {
         counts.insert((*name).to_owned(), Files::new(*kind)?.instructions(counter)?);
     }
-    write!(io::stdout(), "{}", OF_X86.table(&counts))?;
-    OF_X86.keep(&counts)
+    write!(io::stdout(), "{}", X86_BUDGETS.table(&counts))?;
+    X86_BUDGETS.check(&counts)
 }
 
 /// Creates a file of this kind. `scratch` is a file for intermediate results.

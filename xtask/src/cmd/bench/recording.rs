@@ -37,7 +37,7 @@ const LINES: u32 = 50_000;
 const COUNTED_LINES: [u32; 2] = [1000, 5000];
 
 /// The maximum number of instructions that recording may add to the emulator's process for each reference.
-const MOST_INSTRUCTIONS: f64 = 50.0;
+const MAX_INSTRUCTIONS: f64 = 50.0;
 
 /// The instructions for each recorded reference, counted by callgrind.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -89,7 +89,7 @@ pub(super) fn cost(program: (&str, &[&str]), rounds: usize) -> anyhow::Result<Op
     Ok(Some(Cost { instructions: instructions(program)?, ..cost }))
 }
 
-/// Counts and prints the instructions of recording. Fails if recording adds more than [`MOST_INSTRUCTIONS`] for each reference.
+/// Counts and prints the instructions of recording. Fails if recording adds more than [`MAX_INSTRUCTIONS`] for each reference.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let mut table = table::with_header(
         "instructions of a recorded reference|>emulator|>recorder|>to reach|>vfalls record",
@@ -99,15 +99,15 @@ pub(super) fn within_budget() -> anyhow::Result<()> {
         let Some(Instructions { emulator, recorder, tool }) = instructions(program)? else {
             continue;
         };
-        let numbers = [emulator, recorder, MOST_INSTRUCTIONS, tool];
+        let numbers = [emulator, recorder, MAX_INSTRUCTIONS, tool];
         let numbers = numbers.map(|number| format!("{number:.1}"));
         table.add_row([name.to_owned()].into_iter().chain(numbers));
         most = most.max(recorder);
     }
     write!(io::stdout(), "{}", table::text(&table))?;
     ensure!(
-        most <= MOST_INSTRUCTIONS,
-        "recording adds {most:.1} instructions a reference, the budget is {MOST_INSTRUCTIONS}"
+        most <= MAX_INSTRUCTIONS,
+        "recording adds {most:.1} instructions a reference, the budget is {MAX_INSTRUCTIONS}"
     );
     Ok(())
 }

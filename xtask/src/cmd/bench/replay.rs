@@ -3,7 +3,7 @@
 use anyhow::Context;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr, SparcPcr};
-use guest_abi::{Counter, HubRole, HubUnit, Kind, McuRole, PerfReg, StrandId};
+use guest_abi::{Counter, HubRole, HubUnit, McuRole, PerfReg, RegisterKind, StrandId};
 use nix::sys::resource::UsageWho::RUSAGE_SELF;
 use platform::models::Devices;
 use platform::{Bus, Machine, Model, StrandRegisters, address};
@@ -89,10 +89,10 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
         P::from(0).with_event(Counter::Pic0, pic0).with_event(Counter::Pic1, pic1).into()
     }
     match register.kind() {
-        Kind::Dram { role: McuRole::Pcr, .. } => {
+        RegisterKind::Dram { role: McuRole::Pcr, .. } => {
             Some(both::<DramPcr>(DramEvent::Reads, DramEvent::Writes))
         }
-        Kind::Hub { unit, role: HubRole::Pcr, .. } => Some(match unit {
+        RegisterKind::Hub { unit, role: HubRole::Pcr, .. } => Some(match unit {
             HubUnit::Gpd => both::<GpdPcr>(GpdEvent::Clock, GpdEvent::Clock),
             HubUnit::Asu => both::<AsuPcr>(AsuEvent::PacketsIn, AsuEvent::PacketsOut),
             _ => both::<LpuPcr>(LpuEvent::ReadOrInvalidate, LpuEvent::CacheHit),

@@ -21,7 +21,7 @@ fn a_store_is_waited_for() {
     let (other, weaker) = (0xc820_c000, 0x8143_e008);
     let waits = |codes: [u32; 4]| {
         let instructions: Vec<_> = [0x10, 0x14, 0x18, 0x1c].into_iter().zip(codes).collect();
-        super::waits(&instructions, 0x14)
+        super::is_synced_store(&instructions, 0x14)
     };
     assert!(waits([sync, store, sync, release]));
     assert!(!waits([store, sync, release, sync]), "at another address");
@@ -37,7 +37,7 @@ fn stores_are_waited_for_before_a_call() {
     let (nop, sync, call) = (0x0100_0000, 0x8143_e040, 0x4000_0391);
     let waits = |codes: [u32; 4]| {
         let instructions: Vec<_> = [0x10, 0x14, 0x18, 0x1c].into_iter().zip(codes).collect();
-        waits_first(&instructions, 0x14)
+        syncs_before_call(&instructions, 0x14)
     };
     assert!(waits([nop, nop, sync, call]));
     assert!(waits([call, sync, nop, call]));

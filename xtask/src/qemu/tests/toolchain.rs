@@ -34,7 +34,7 @@ fn one_of_rustup_with_the_source_is_taken() {
         (&[("1.95.0", true, NEW), ("1.96.0", true, NEW)], Some("1.96.0")),
     ] {
         let home = rustup("find", toolchains);
-        let found = Toolchain::of_rustup(&home);
+        let found = Toolchain::from_rustup(&home);
         let expected = expected.map(|name| Toolchain::at(&home.join("toolchains").join(name)));
         assert_eq!(found, expected, "{toolchains:?}");
         let _ = fs::remove_dir_all(&home);

@@ -11,7 +11,7 @@ use std::string::String;
 use std::thread::panicking;
 use std::vec::Vec;
 
-use crate::sync::steps::word::{Operation, Place};
+use crate::sync::steps::word::{Operation, WordLocation};
 use crate::sync::steps::{DEAD, Dead};
 
 std::thread_local! {
@@ -46,18 +46,18 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub(super) fn number(&mut self, place: Place) -> usize {
+    pub(super) fn number(&mut self, location: WordLocation) -> usize {
         let Self { numbers, words, .. } = self;
-        *numbers.entry(place.address).or_insert_with(|| {
-            let Place { initial, mask, .. } = place;
+        *numbers.entry(location.address).or_insert_with(|| {
+            let WordLocation { initial, mask, .. } = location;
             words.push(Word { initial, mask, users: 0, changes: false });
             words.len() - 1
         })
     }
 
     /// Returns a word's number, and notes that a strand uses it.
-    pub(super) fn used(&mut self, place: Place, by: u64, changes: bool) -> usize {
-        let number = self.number(place);
+    pub(super) fn note_use(&mut self, location: WordLocation, by: u64, changes: bool) -> usize {
+        let number = self.number(location);
         let Self { words, outdated, .. } = self;
         let word = &mut words[number];
         let before = (word.changes, word.is_shared());
@@ -70,7 +70,7 @@ impl Words {
 
 /// The next action of a strand.
 #[derive(Clone, Debug)]
-pub(super) enum Next {
+pub(super) enum NextAction {
     /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word no longer holds `value`.
     Takes(usize, Operation, Option<u64>),
     /// The strand makes a choice. The search tries every answer below this number.
@@ -105,8 +105,8 @@ pub(super) enum Spins {
 }
 
 pub(super) enum Answers {
-    /// The strand gets these answers, and then stops. `usize` is the number of answers given so far. `Next` is the step that has no answer.
-    Known(Vec<u64>, usize, Option<Next>),
+    /// The strand gets these answers, and then stops. `usize` is the number of answers given so far. `NextAction` is the step that has no answer.
+    Known(Vec<u64>, usize, Option<NextAction>),
     /// The code executes to its end, on this memory.
     Memory(Memory),
 }
@@ -134,14 +134,14 @@ impl Memory {
     }
 }
 
-/// Returns the place that stands for a strand's death. No atomic has such a low address.
-pub(super) fn death(strand: usize) -> Place {
-    Place { address: strand + 1, initial: 0, mask: 1 }
+/// Returns the location that stands for a strand's death. No atomic has such a low address.
+pub(super) fn death(strand: usize) -> WordLocation {
+    WordLocation { address: strand + 1, initial: 0, mask: 1 }
 }
 
 /// Returns the value that a step of the executing strand finds. Returns `None` if no search is active, or if the strand has stopped.
-pub(in crate::sync::steps) fn taken(
-    place: impl FnOnce() -> Place,
+pub(in crate::sync::steps) fn perform(
+    location: impl FnOnce() -> WordLocation,
     operation: Operation,
 ) -> Option<u64> {
     if !ACTIVE.get() {
@@ -154,15 +154,15 @@ pub(in crate::sync::steps) fn taken(
     if DEAD.with(Cell::get) {
         return None;
     }
-    let place = place();
-    answered(|run| {
+    let location = location();
+    with_run(|run| {
         if let Answers::Memory(memory) = &mut run.answers {
-            let number = run.words.number(place);
+            let number = run.words.number(location);
             return Some(memory.take(&run.words, number, operation));
         }
-        let number = run.words.used(place, run.strand, operation.writes());
+        let number = run.words.note_use(location, run.strand, operation.writes());
         if !run.words.words[number].changes {
-            return Some(place.initial);
+            return Some(location.initial);
         }
         let unless = match core::mem::replace(&mut run.spins, Spins::Not) {
             Spins::GivesUp(word, found) if word == number => {
@@ -172,13 +172,13 @@ pub(in crate::sync::steps) fn taken(
             Spins::Waits(word, found) if word == number => Some(found),
             _ => None,
         };
-        let found = run.known(Next::Takes(number, operation, unless))?;
+        let found = run.next_answer(NextAction::Takes(number, operation, unless))?;
         run.last = Some((number, found));
         Some(found)
     })
 }
 
-fn answered(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
+fn with_run(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
     let answer = RUN.with_borrow_mut(|run| run.as_mut().map(answer))?;
     if answer.is_none() {
         DEAD.with(|dead| dead.set(true));
@@ -188,7 +188,7 @@ fn answered(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
 }
 
 impl Run {
-    pub(super) fn known(&mut self, then: Next) -> Option<u64> {
+    pub(super) fn next_answer(&mut self, then: NextAction) -> Option<u64> {
         let Answers::Known(answers, given, next) = &mut self.answers else {
             return Some(0);
         };
@@ -206,22 +206,22 @@ pub fn choice(number: u64) -> u64 {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
         return 0;
     }
-    answered(|run| run.known(Next::Chooses(number))).unwrap_or(0)
+    with_run(|run| run.next_answer(NextAction::Chooses(number))).unwrap_or(0)
 }
 
 /// Notes that a try has failed in a loop of tries. If the same try has failed twice, the search continues in two ways: the strand
 /// waits until the word changes, or the strand fails in all further tries. Returns `false` if no search is active.
-pub(in crate::sync::steps) fn spins() -> bool {
+pub(in crate::sync::steps) fn note_spin() -> bool {
     if !ACTIVE.get() || DEAD.with(Cell::get) {
         return ACTIVE.get();
     }
-    let spins = answered(|run| match (run.last, run.spins, &run.answers) {
+    let spins = with_run(|run| match (run.last, run.spins, &run.answers) {
         (Some(last), Spins::Not, Answers::Known(..)) if run.spun != Some(last) => {
             run.spun = Some(last);
             Some(0)
         }
         (Some((word, found)), Spins::Not, Answers::Known(..)) => {
-            let gives_up = run.known(Next::Chooses(2))? == 1;
+            let gives_up = run.next_answer(NextAction::Chooses(2))? == 1;
             run.spins = match gives_up {
                 true => Spins::GivesUp(word, found),
                 false => Spins::Waits(word, found),
@@ -234,29 +234,29 @@ pub(in crate::sync::steps) fn spins() -> bool {
 }
 
 /// Waits until the strand with this number is dead.
-pub fn until_dead(strand: usize) {
+pub fn wait_until_dead(strand: usize) {
     wait(death(strand));
 }
 
 /// Waits until the word is not 0.
-pub fn until(word: &crate::sync::steps::AtomicU64) {
-    wait(word.place());
+pub fn wait_until_nonzero(word: &crate::sync::steps::AtomicU64) {
+    wait(word.location());
 }
 
-fn wait(place: Place) {
+fn wait(location: WordLocation) {
     if ACTIVE.get() && !DEAD.with(Cell::get) {
-        answered(|run| {
-            let word = run.words.used(place, run.strand, true);
+        with_run(|run| {
+            let word = run.words.note_use(location, run.strand, true);
             run.spins = Spins::Waits(word, 0);
             Some(0)
         });
-        taken(|| place, Operation::Load);
+        perform(|| location, Operation::Load);
     }
 }
 
 /// Returns `true` if the strand with this number is dead.
 pub fn is_dead(strand: usize) -> bool {
-    taken(|| death(strand), Operation::Load) == Some(1)
+    perform(|| death(strand), Operation::Load) == Some(1)
 }
 
 /// Executes a strand's code. Returns the run in its state afterwards, and the code's result or its panic message.

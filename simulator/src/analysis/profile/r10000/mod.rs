@@ -63,7 +63,7 @@ mod wrong_path;
 use platform::models::r10000::R10000Event;
 
 pub(crate) use cluster::Cluster;
-pub use cluster::MOST_PROCESSORS;
+pub use cluster::MAX_PROCESSORS;
 use happened::Happened;
 
 /// Why no branch events happen if the recording has no control flow.

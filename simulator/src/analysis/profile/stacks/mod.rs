@@ -36,7 +36,7 @@ pub struct Point {
 }
 
 /// The maximum number of stacks. Once there are this many, a call that needs a new stack leaves the stack unchanged.
-const MOST_STACKS: usize = 1 << 20;
+const MAX_STACKS: usize = 1 << 20;
 
 /// All of a program's stacks.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +102,7 @@ impl Stacks {
         if let Some(known) = self.known.get(&(stack, call)) {
             return *known;
         }
-        if self.known.len() == MOST_STACKS {
+        if self.known.len() == MAX_STACKS {
             return stack;
         }
         let with = if self.inward(stack).any(|other| other == call) {

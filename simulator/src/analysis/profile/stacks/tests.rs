@@ -1,5 +1,5 @@
 use super::*;
-use crate::analysis::profile::guest::Taken;
+use crate::analysis::profile::guest::Samples;
 use crate::analysis::profile::rows::inclusive;
 use crate::recording::{Flow, Kind, Reference};
 
@@ -153,7 +153,7 @@ fn a_function_that_made_a_tail_call_is_a_caller() {
     for points in [points, [points[1], points[0]]] {
         for _ in 0..8 {
             let exact = points.into_iter().collect();
-            let rows = inclusive(&Taken::default(), &exact, Some(&Alphabet), &stacks);
+            let rows = inclusive(&Samples::default(), &exact, Some(&Alphabet), &stacks);
             let found: Vec<_> = rows.iter().map(|row| (&*row.name, row.exact)).collect();
             assert_eq!(found, [("a", 8), ("b", 8), ("c", 5)]);
         }

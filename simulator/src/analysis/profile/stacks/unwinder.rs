@@ -6,10 +6,10 @@ use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
 /// The maximum number of frames in a thread's stack. A call beyond this number drops the outer half of the frames.
-const MOST_FRAMES: usize = 1 << 14;
+const MAX_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
-const MOST_UNWOUND: usize = 1 << 10;
+const MAX_UNWOUND: usize = 1 << 10;
 
 /// The maximum distance, in bytes, from the start of a procedure linkage table entry to its jump.
 const STUB: u64 = 64;
@@ -145,8 +145,8 @@ impl<'a> Unwinder<'a> {
 
     fn call(&mut self, thread: usize, site: u64, entry: u64, back: u64) {
         let own = &mut self.threads[thread];
-        if own.frames.len() == MOST_FRAMES {
-            own.frames.drain(..MOST_FRAMES / 2);
+        if own.frames.len() == MAX_FRAMES {
+            own.frames.drain(..MAX_FRAMES / 2);
         }
         let call = CallEdge { site, entry };
         let stack = self.stacks.with(own.stack(), call);
@@ -163,7 +163,7 @@ impl UnwoundThread {
     /// Removes the innermost frame for which `ends` returns `true`, and all frames inside it.
     /// Returns `false` if there is no such frame.
     fn unwind(&mut self, ends: impl Fn(&CallFrame) -> bool) -> bool {
-        let found = self.frames.iter().rev().take(MOST_UNWOUND).position(ends);
+        let found = self.frames.iter().rev().take(MAX_UNWOUND).position(ends);
         let kept = self.frames.len() - found.map_or(0, |found| found + 1);
         self.frames.truncate(kept);
         found.is_some()

@@ -1,6 +1,6 @@
 //! Executes a strand's shapes step by step. A *shape* is one of the ways in which a block of the program's code can execute.
 
-use super::{Local, NO_LINE, Stops, StoreTimes, line};
+use super::{Local, NO_LINE, StopReason, StoreTimes, line};
 use crate::memory::figures::Variant;
 use crate::memory::timing::ISSUE;
 use crate::recording::{Done, Kind, Part, Reference, ShapeStep, StepAction};
@@ -8,7 +8,7 @@ use crate::recording::{Done, Kind, Part, Reference, ShapeStep, StepAction};
 impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
     /// Executes a part of a shape step by step.
     #[inline(always)]
-    pub(super) fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> Stops {
+    pub(super) fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> StopReason {
         let (timing, shape) = (&self.ahead.figures().timing, part.shape);
         // The time at which the shape would have begun if it had executed from its start without stalls.
         let begins = self.now.wrapping_sub(timing.elapsed(&done));
@@ -16,7 +16,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         let mut marked = self.mark(part.first);
         if part.first > 0 && !self.fetch_lines(&part.references[0]) {
             self.undo(marked);
-            return Stops::Blocked;
+            return StopReason::Blocked;
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
         let mut steps = steps.iter();
@@ -79,7 +79,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 if self.ahead.stored == Some(0) {
                     self.now = begins.wrapping_add(timing.elapsed(&step.done));
                     self.count(&part.references[..usize::from(step.next) - part.first]);
-                    return Stops::Blocked;
+                    return StopReason::Blocked;
                 }
                 continue;
             }
@@ -96,19 +96,19 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 fetch
             };
             self.count(&part.references[..stops - part.first]);
-            return Stops::Blocked;
+            return StopReason::Blocked;
         }
         self.now = begins.wrapping_add(timing.elapsed(&shape.done));
         self.fetched = NO_LINE;
         if part.first > 0 {
             self.count(part.references);
-            return Stops::No;
+            return StopReason::None;
         }
         self.executed.issued = begins.wrapping_add(timing.issued(&shape.done));
         self.executed.references += part.references.len();
         self.executed.instructions += u64::from(shape.done.begun);
         self.by_kind.add(&shape.by_kind);
-        Stops::No
+        StopReason::None
     }
 
     /// Counts executed references. The first one begins an instruction, and the last one ends at the current time.

@@ -129,7 +129,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn as_a_plain_scheduler(
+    fn matches_the_model(
         (threads, placed) in programs(),
         cuts in prop::collection::vec(0..9_usize, 1..5),
         pauses in prop::collection::vec(1..6_usize, 1..9),
@@ -139,7 +139,7 @@ proptest! {
         let strands: Vec<_> = placed.iter().copied().map(id).collect();
         let scheduler = || {
             let mut scheduler = Scheduler::new(vec![recording(&threads, &cuts)], &strands);
-            late.iter().for_each(|seed| scheduler.start_late(*seed));
+            late.iter().for_each(|seed| scheduler.delay_starts(*seed));
             scheduler
         };
         let delays = late.map_or(vec![0; threads.len()], |_| scheduler().delays);
@@ -315,7 +315,7 @@ fn references_are_dealt_in_turns() {
     // The thread has 3,000 instructions with one load each. 512 instructions have 1,024 references, so every turn except the last
     // has exactly 1,024 references.
     let thread = vec![(0..3_000).map(|n| Item::Instruction(n * 7, 1)).collect::<Vec<_>>()];
-    let mut scheduler = Scheduler::dealing(recording(&thread, &[100]), &[id(0), id(64), id(8)]);
+    let mut scheduler = Scheduler::new_dealt(recording(&thread, &[100]), &[id(0), id(64), id(8)]);
     let mut turns: Vec<(usize, usize)> = Vec::new();
     let mut expected = 0;
     while let Some((player, quantum)) = scheduler.next(usize::MAX).unwrap() {

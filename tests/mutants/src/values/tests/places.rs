@@ -3,7 +3,7 @@ use super::*;
 fn choice(text: &str, part: &str) -> Option<Choice> {
     let start = text.find(part).unwrap();
     let edit = Edit { rule: "", range: start..start + part.len(), with: "W".to_owned() };
-    Places::of(text).unwrap().choice(&edit)
+    Roles::parse(text).unwrap().choice(&edit)
 }
 
 #[test]

@@ -1,11 +1,11 @@
-use super::super::places::Places;
+use super::super::places::Roles;
 use super::*;
 use crate::mutant::Edit;
 
 /// Puts edits into a file. Each edit is given as a text in the file, which occurrence of it to
 /// replace, and the replacement.
 fn rewritten(text: &str, edits: &[(&str, usize, &str)]) -> Rewritten {
-    let places = Places::of(text).unwrap();
+    let places = Roles::parse(text).unwrap();
     let choice = |(part, which, with): &(&str, usize, &str)| {
         let start = text.match_indices(part).nth(*which).unwrap().0;
         let range = start..start + part.len();

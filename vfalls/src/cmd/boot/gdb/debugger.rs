@@ -3,8 +3,8 @@
 use guest_abi::StrandId;
 use simulator::execute::Stop;
 
-use super::machine::{self, Machine, PointKind, Reached, Resume, Watchpoint};
-use super::packets::{self, LONGEST, Packets, Received, bytes, digits, number};
+use super::machine::{self, Machine, PointKind, Resume, StopReason, Watchpoint};
+use super::packets::{self, MAX_PACKET_BYTES, Packets, Received, bytes, digits, number};
 use super::registers;
 
 /// A machine that a debugger controls or can connect to. A new machine waits for a debugger.
@@ -29,7 +29,7 @@ pub struct Debugger<'a> {
 }
 
 /// The error for an invalid packet. The debugger receives `E01`, and the session continues.
-struct Wrong;
+struct BadPacket;
 
 enum Response {
     Text(String),
@@ -82,9 +82,9 @@ impl<'a> Debugger<'a> {
 
     /// Handles a byte from the debugger. If the byte completes a packet with an answer, adds the
     /// answer to `answers`.
-    pub fn hear(&mut self, byte: u8, answers: &mut Vec<u8>) {
+    pub fn receive(&mut self, byte: u8, answers: &mut Vec<u8>) {
         match self.packets.push(byte) {
-            Some(Received::Wrong) => answers.push(b'-'),
+            Some(Received::Invalid) => answers.push(b'-'),
             Some(Received::Again) => answers.extend(&self.sent),
             Some(Received::Interrupt) if self.attached && self.runs() => {
                 self.runs = None;
@@ -99,7 +99,7 @@ impl<'a> Debugger<'a> {
                 match self.answer(&packet) {
                     Ok(Response::Text(text)) => self.send(&text, answers),
                     Ok(Response::Later) => {}
-                    Err(Wrong) => self.send(WRONG, answers),
+                    Err(BadPacket) => self.send(WRONG, answers),
                 }
             }
         }
@@ -114,19 +114,21 @@ impl<'a> Debugger<'a> {
             return self.failed;
         }
         let (signal, strand, reason) = match self.machine.execute(resume, most) {
-            Reached::Stop(Stop::Limit) => return None,
-            Reached::Stop(stop @ (Stop::Ended | Stop::Off | Stop::Stray(_))) => return Some(stop),
-            Reached::Stop(stop @ Stop::ErrorState { strand, .. }) => {
+            StopReason::Stop(Stop::Limit) => return None,
+            StopReason::Stop(stop @ (Stop::Ended | Stop::Off | Stop::Stray(_))) => {
+                return Some(stop);
+            }
+            StopReason::Stop(stop @ Stop::ErrorState { strand, .. }) => {
                 self.failed = Some(stop);
                 if !self.attached {
                     return self.failed;
                 }
                 (SIGABRT, strand, String::new())
             }
-            Reached::Stop(Stop::Breakpoint(strand)) | Reached::Stepped(strand) => {
+            StopReason::Stop(Stop::Breakpoint(strand)) | StopReason::Stepped(strand) => {
                 (SIGTRAP, strand, String::new())
             }
-            Reached::Stop(Stop::Watched(access)) => {
+            StopReason::Stop(Stop::Watched(access)) => {
                 let reason = |point: &Watchpoint| {
                     let kind = match point.kind {
                         machine::STORES => "watch",
@@ -138,7 +140,7 @@ impl<'a> Debugger<'a> {
                 let point = self.machine.watchpoint(&access);
                 (SIGTRAP, access.strand, point.map(reason).unwrap_or_default())
             }
-            Reached::Waits(strand) => (NO_SIGNAL, strand, String::new()),
+            StopReason::Waits(strand) => (NO_SIGNAL, strand, String::new()),
         };
         self.runs = None;
         self.stopped(signal, strand, &reason, answers);
@@ -154,15 +156,15 @@ impl<'a> Debugger<'a> {
 
     /// Handles the end of a connection. If the debugger has not detached, stops the machine, which
     /// then waits for the next debugger.
-    pub fn lose(&mut self) {
+    pub fn disconnect(&mut self) {
         self.packets = Packets::default();
         if self.attached {
             self.runs = None;
-            self.leave();
+            self.detach();
         }
     }
 
-    fn leave(&mut self) {
+    fn detach(&mut self) {
         self.attached = false;
         self.resumed = None;
         self.machine.ignore_all();
@@ -179,48 +181,48 @@ impl<'a> Debugger<'a> {
         self.send(&text, answers);
     }
 
-    fn answer(&mut self, packet: &[u8]) -> Result<Response, Wrong> {
+    fn answer(&mut self, packet: &[u8]) -> Result<Response, BadPacket> {
         if self.runs() {
-            return Err(Wrong);
+            return Err(BadPacket);
         }
-        let text = str::from_utf8(packet).map_err(|_| Wrong)?;
+        let text = str::from_utf8(packet).map_err(|_| BadPacket)?;
         let (letter, rest) = text.split_at_checked(1).unwrap_or_default();
         let strand = self.selected;
         Ok(Response::Text(match letter {
             "?" => format!("T{SIGTRAP:02x}thread:{};", thread(strand)),
             "g" => digits(&registers::read(self.machine.execution.strand(strand))),
             "G" => {
-                let registers = bytes(rest).ok_or(Wrong)?;
+                let registers = bytes(rest).ok_or(BadPacket)?;
                 let strand = self.machine.execution.strand_mut(strand);
                 done(registers::write(strand, &registers))?
             }
             "m" => {
                 let (address, size) = pair(rest)?;
-                let size = usize::try_from(size).ok().filter(|size| *size <= LONGEST / 2);
-                let read = self.machine.read(strand, address, size.ok_or(Wrong)?);
-                digits(&read.ok_or(Wrong)?)
+                let size = usize::try_from(size).ok().filter(|size| *size <= MAX_PACKET_BYTES / 2);
+                let read = self.machine.read(strand, address, size.ok_or(BadPacket)?);
+                digits(&read.ok_or(BadPacket)?)
             }
             "M" => {
-                let (place, data) = rest.split_once(':').ok_or(Wrong)?;
-                let ((address, size), data) = (pair(place)?, bytes(data).ok_or(Wrong)?);
+                let (place, data) = rest.split_once(':').ok_or(BadPacket)?;
+                let ((address, size), data) = (pair(place)?, bytes(data).ok_or(BadPacket)?);
                 if data.len() as u64 != size {
-                    return Err(Wrong);
+                    return Err(BadPacket);
                 }
                 done(self.machine.write(strand, address, &data))?
             }
             "H" => {
-                let (for_what, id) = rest.split_at_checked(1).ok_or(Wrong)?;
+                let (for_what, id) = rest.split_at_checked(1).ok_or(BadPacket)?;
                 let strand = self.strand(id)?;
                 match for_what {
                     "g" => self.selected = strand.unwrap_or(self.selected),
                     "c" => self.resumed = strand,
-                    _ => return Err(Wrong),
+                    _ => return Err(BadPacket),
                 }
                 OK.to_owned()
             }
             "T" => self.strand(rest).map(|_| OK.to_owned())?,
             "Z" | "z" => self.point(rest, letter == "Z")?.to_owned(),
-            "c" | "s" if !rest.is_empty() => return Err(Wrong),
+            "c" | "s" if !rest.is_empty() => return Err(BadPacket),
             "c" | "s" => {
                 let alone = self.resumed.is_some();
                 let strand = self.resumed.unwrap_or(strand);
@@ -231,7 +233,7 @@ impl<'a> Debugger<'a> {
                 }));
             }
             "D" => {
-                self.leave();
+                self.detach();
                 self.runs = Some(Resume::All);
                 OK.to_owned()
             }
@@ -243,7 +245,7 @@ impl<'a> Debugger<'a> {
             "v" => match rest.strip_prefix("Cont") {
                 Some("?") => "vCont;c;C;s;S".to_owned(),
                 Some(actions) => {
-                    let resume = self.actions(actions.strip_prefix(';').ok_or(Wrong)?)?;
+                    let resume = self.actions(actions.strip_prefix(';').ok_or(BadPacket)?)?;
                     return Ok(self.resume(resume));
                 }
                 None if rest.starts_with("Kill;") => {
@@ -257,11 +259,11 @@ impl<'a> Debugger<'a> {
     }
 
     /// Answers a packet whose first character is `q`.
-    fn query(&self, question: &str) -> Result<String, Wrong> {
+    fn query(&self, question: &str) -> Result<String, BadPacket> {
         let (name, rest) = question.split_once([':', ',']).unwrap_or((question, ""));
         Ok(match name {
             "Supported" => {
-                format!("PacketSize={LONGEST:x};qXfer:features:read+;vContSupported+")
+                format!("PacketSize={MAX_PACKET_BYTES:x};qXfer:features:read+;vContSupported+")
             }
             "C" => format!("QC{}", thread(self.selected)),
             // This answer makes gdb detach when it quits. After any other answer, gdb would kill
@@ -273,13 +275,13 @@ impl<'a> Debugger<'a> {
             }
             "sThreadInfo" => "l".to_owned(),
             "ThreadExtraInfo" => {
-                let strand = self.strand(rest)?.ok_or(Wrong)?;
+                let strand = self.strand(rest)?.ok_or(BadPacket)?;
                 digits(self.machine.describe(strand).as_bytes())
             }
             "Xfer" => match rest.strip_prefix("features:read:target.xml:") {
                 Some(part) => {
                     let (offset, size) = pair(part)?;
-                    let rest = registers::DESCRIPTION.get(offset as usize..).ok_or(Wrong)?;
+                    let rest = registers::DESCRIPTION.get(offset as usize..).ok_or(BadPacket)?;
                     match rest.get(..size as usize) {
                         Some(some) if some.len() < rest.len() => format!("m{some}"),
                         _ => format!("l{rest}"),
@@ -293,18 +295,19 @@ impl<'a> Debugger<'a> {
 
     /// Returns the strand of a thread id. Returns `None` for the ids 0 (any thread) and -1 (all
     /// threads).
-    fn strand(&self, id: &str) -> Result<Option<StrandId>, Wrong> {
+    fn strand(&self, id: &str) -> Result<Option<StrandId>, BadPacket> {
         if matches!(id, "-1" | "0") {
             return Ok(None);
         }
-        let number = number(id).and_then(|id| id.checked_sub(1)).ok_or(Wrong)?;
-        self.machine.strand(number).map(Some).ok_or(Wrong)
+        let number = number(id).and_then(|id| id.checked_sub(1)).ok_or(BadPacket)?;
+        self.machine.strand(number).map(Some).ok_or(BadPacket)
     }
 
     /// Sets or removes a breakpoint or a watchpoint.
-    fn point(&mut self, text: &str, set: bool) -> Result<&'static str, Wrong> {
-        let (kind, place) = text.split_once(',').ok_or(Wrong)?;
-        let (kind, (address, size)): (PointKind, _) = (number(kind).ok_or(Wrong)?, pair(place)?);
+    fn point(&mut self, text: &str, set: bool) -> Result<&'static str, BadPacket> {
+        let (kind, place) = text.split_once(',').ok_or(BadPacket)?;
+        let (kind, (address, size)): (PointKind, _) =
+            (number(kind).ok_or(BadPacket)?, pair(place)?);
         match kind {
             0 | 1 if set => {
                 self.machine.execution.breakpoints().insert(address);
@@ -313,10 +316,10 @@ impl<'a> Debugger<'a> {
                 self.machine.execution.breakpoints().remove(&address);
             }
             machine::STORES..=machine::ACCESSES => {
-                let end = address.checked_add(size).ok_or(Wrong)?;
+                let end = address.checked_add(size).ok_or(BadPacket)?;
                 let watchpoint = Watchpoint { kind, addresses: address..end };
                 if set {
-                    self.machine.watch(watchpoint).ok_or(Wrong)?;
+                    self.machine.watch(watchpoint).ok_or(BadPacket)?;
                 } else {
                     self.machine.ignore(&watchpoint);
                 }
@@ -336,23 +339,23 @@ impl<'a> Debugger<'a> {
     }
 
     /// Parses the actions of a `vCont` packet. Fails if more than one strand would step.
-    fn actions(&self, actions: &str) -> Result<Resume, Wrong> {
+    fn actions(&self, actions: &str) -> Result<Resume, BadPacket> {
         let (mut step, mut strands, mut all) = (None, Vec::new(), false);
         for action in actions.split(';') {
             let (action, strand) = match action.split_once(':') {
                 Some((action, id)) => (action, self.strand(id)?),
                 None => (action, None),
             };
-            let (letter, signal) = action.split_at_checked(1).ok_or(Wrong)?;
+            let (letter, signal) = action.split_at_checked(1).ok_or(BadPacket)?;
             let has_signal = !signal.is_empty() && number(signal).is_some();
             match (letter, strand) {
-                ("c" | "s", _) if !signal.is_empty() => return Err(Wrong),
-                ("C" | "S", _) if !has_signal => return Err(Wrong),
+                ("c" | "s", _) if !signal.is_empty() => return Err(BadPacket),
+                ("C" | "S", _) if !has_signal => return Err(BadPacket),
                 ("s" | "S", _) if step.is_none() => step = Some(strand.unwrap_or(self.selected)),
                 ("c" | "C", None) => all = true,
                 ("c" | "C", Some(strand)) if strands.contains(&strand) => {}
                 ("c" | "C", Some(strand)) => strands.push(strand),
-                _ => return Err(Wrong),
+                _ => return Err(BadPacket),
             }
         }
         Ok(match step {
@@ -369,11 +372,11 @@ fn thread(strand: StrandId) -> String {
 }
 
 /// Parses two hexadecimal numbers that a comma separates.
-fn pair(text: &str) -> Result<(u64, u64), Wrong> {
-    let (first, second) = text.split_once(',').ok_or(Wrong)?;
-    number(first).zip(number(second)).ok_or(Wrong)
+fn pair(text: &str) -> Result<(u64, u64), BadPacket> {
+    let (first, second) = text.split_once(',').ok_or(BadPacket)?;
+    number(first).zip(number(second)).ok_or(BadPacket)
 }
 
-fn done(done: Option<()>) -> Result<String, Wrong> {
-    done.map(|()| OK.to_owned()).ok_or(Wrong)
+fn done(done: Option<()>) -> Result<String, BadPacket> {
+    done.map(|()| OK.to_owned()).ok_or(BadPacket)
 }

@@ -42,7 +42,7 @@ pub(super) const ACCESSES: PointKind = 4;
 
 /// The maximum number of watchpoints. The limit is low, because each access is compared with all
 /// watchpoints.
-const MOST_WATCHPOINTS: usize = 64;
+const MAX_WATCHPOINTS: usize = 64;
 
 /// Which strands execute, and how far.
 pub(super) enum Resume {
@@ -62,7 +62,7 @@ pub(super) enum Resume {
 }
 
 /// The reason why the machine has stopped.
-pub(super) enum Reached {
+pub(super) enum StopReason {
     Stop(Stop),
     /// The strand has finished the step of [`Resume::Step`].
     Stepped(StrandId),
@@ -164,7 +164,7 @@ impl<'a> Machine<'a> {
     /// Sets a watchpoint, or keeps it if it is already set. Returns `None` if there are too many watchpoints.
     pub(super) fn watch(&mut self, watchpoint: Watchpoint) -> Option<()> {
         self.ignore(&watchpoint);
-        if self.watchpoints.len() == MOST_WATCHPOINTS {
+        if self.watchpoints.len() == MAX_WATCHPOINTS {
             return None;
         }
         self.watchpoints.push(watchpoint);
@@ -200,60 +200,60 @@ impl<'a> Machine<'a> {
     }
 
     /// Executes about `most` instructions. Stops earlier if the machine stops for another reason.
-    pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> Reached {
+    pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> StopReason {
         match resume {
-            Resume::All => Reached::Stop(self.execution.run(Limits::instructions(most))),
+            Resume::All => StopReason::Stop(self.execution.run(Limits::instructions(most))),
             Resume::Only { strands, begun } => self.take_turns(strands, begun, most),
             Resume::Step { strand, from, alone } => self.step(*strand, *from, *alone, most),
         }
     }
 
-    fn take_turns(&mut self, strands: &[StrandId], begun: &mut bool, most: u64) -> Reached {
+    fn take_turns(&mut self, strands: &[StrandId], begun: &mut bool, most: u64) -> StopReason {
         for _ in 0..most.div_ceil(strands.len() as u64) {
             let mut waits = true;
             for strand in strands.iter().copied() {
                 let pc = self.execution.strand(strand).pc;
                 let runs = self.execution.state(strand) == State::Running;
                 if *begun && runs && self.execution.breakpoints().contains(&pc) {
-                    return Reached::Stop(Stop::Breakpoint(strand));
+                    return StopReason::Stop(Stop::Breakpoint(strand));
                 }
                 match self.execution.step(strand) {
                     None => {}
                     Some(Stop::Limit) => waits = false,
-                    Some(stop) => return Reached::Stop(stop),
+                    Some(stop) => return StopReason::Stop(stop),
                 }
             }
             *begun = true;
             if waits && let Some(strand) = strands.first() {
-                return Reached::Waits(*strand);
+                return StopReason::Waits(*strand);
             }
         }
-        Reached::Stop(Stop::Limit)
+        StopReason::Stop(Stop::Limit)
     }
 
     /// Steps a strand. If the instruction enters the hypervisor, the step continues until the hypervisor returns to the guest.
-    fn step(&mut self, strand: StrandId, from: Level, alone: bool, most: u64) -> Reached {
+    fn step(&mut self, strand: StrandId, from: Level, alone: bool, most: u64) -> StopReason {
         for _ in 0..most {
             let stepped = self.execution.step(strand);
             let stop = match stepped {
                 Some(stop) => stop,
-                None if alone => return Reached::Waits(strand),
+                None if alone => return StopReason::Waits(strand),
                 None => self.execution.run(Limits::instructions(1)),
             };
             if stop != Stop::Limit {
-                return Reached::Stop(stop);
+                return StopReason::Stop(stop);
             }
             let level = self.execution.strand(strand).level();
             if stepped.is_some()
                 && (from == Level::Hyperprivileged || level < Level::Hyperprivileged)
             {
-                return Reached::Stepped(strand);
+                return StopReason::Stepped(strand);
             }
         }
         if alone {
-            return Reached::Stop(Stop::Limit);
+            return StopReason::Stop(Stop::Limit);
         }
         // The strand is still in the hypervisor. It may be waiting for other strands, so all strands execute.
-        Reached::Stop(self.execution.run(Limits::instructions(most)))
+        StopReason::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

@@ -26,7 +26,7 @@ use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Stop};
 
 use crate::cmd::boot::consoles::Consoles;
-use crate::cmd::boot::description::Complete;
+use crate::cmd::boot::description::CompleteDescription;
 use crate::interrupt::{self, Interrupted};
 use crate::say::say;
 
@@ -37,7 +37,7 @@ pub use machine::Machine;
 pub(crate) struct Debugged<'a, W> {
     pub(crate) execution: &'a mut Execution,
     pub(crate) consoles: &'a mut Consoles,
-    pub(crate) complete: &'a Complete,
+    pub(crate) complete: &'a CompleteDescription,
     /// The size of each guest's memory, in bytes.
     pub(crate) memory: u64,
     pub(crate) output: &'a mut W,
@@ -48,7 +48,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The time limit for sending an answer. If a debugger does not take the answer within this time,
 /// the connection counts as lost.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The maximum number of instructions between two checks of the connection. A batch takes a few
 /// milliseconds, so the user does not notice that an interrupt has to wait for the end of a batch.
@@ -97,13 +97,13 @@ impl<W: Write> Debugged<'_, W> {
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {
-                debugger.lose();
+                debugger.disconnect();
                 connection = prepared(next).ok();
             }
             let mut answers = Vec::new();
             let mut heard = Ok(());
             match &mut connection {
-                Some(open) => heard = hear(open, &mut debugger, &mut answers),
+                Some(open) => heard = receive(open, &mut debugger, &mut answers),
                 None if !debugger.runs() => thread::sleep(PAUSE),
                 None => {}
             }
@@ -119,7 +119,7 @@ impl<W: Write> Debugged<'_, W> {
             if let Some(open) = &mut connection
                 && heard.and_then(|()| answer(open, &answers)).is_err()
             {
-                debugger.lose();
+                debugger.disconnect();
                 connection = None;
             }
             if debugger.is_killed() {
@@ -135,13 +135,13 @@ impl<W: Write> Debugged<'_, W> {
 fn prepared(connection: TcpStream) -> io::Result<TcpStream> {
     connection.set_nodelay(true)?;
     connection.set_read_timeout(Some(PAUSE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(SEND_TIMEOUT))?;
     Ok(connection)
 }
 
 /// Reads the bytes that a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for
 /// bytes. Fails if the connection has ended.
-fn hear(
+fn receive(
     connection: &mut TcpStream,
     debugger: &mut Debugger<'_>,
     answers: &mut Vec<u8>,
@@ -151,7 +151,7 @@ fn hear(
     match connection.read(&mut bytes) {
         Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
         Ok(count) => {
-            bytes[..count].iter().for_each(|byte| debugger.hear(*byte, answers));
+            bytes[..count].iter().for_each(|byte| debugger.receive(*byte, answers));
             Ok(())
         }
         Err(error) => match error.kind() {

@@ -2,13 +2,13 @@
 //! The digits are the sum of the text's bytes modulo 256.
 
 /// The maximum length of a packet's text, in bytes.
-pub(super) const LONGEST: usize = 0x4000;
+pub(super) const MAX_PACKET_BYTES: usize = 0x4000;
 
 /// A message from a debugger.
 pub(super) enum Received {
     Packet(Vec<u8>),
     /// A packet that has a wrong checksum or is too long.
-    Wrong,
+    Invalid,
     /// The debugger asks for the latest packet again.
     Again,
     /// The debugger wants to stop the machine.
@@ -46,7 +46,7 @@ impl Packets {
             (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
             // A text that is too long is cut to one byte more than the maximum. The last byte then
             // shows that the packet is too long.
-            (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
+            (PacketPlace::Text, _) if self.text.len() <= MAX_PACKET_BYTES => self.text.push(byte),
             (PacketPlace::Text, _) => {}
             (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),
             (PacketPlace::Checksum(Some(first)), second) => {
@@ -54,10 +54,10 @@ impl Packets {
                 let sum = format!("{:02x}", sum(&self.text));
                 let right = sum.as_bytes().eq_ignore_ascii_case(&[first, second]);
                 let text = std::mem::take(&mut self.text);
-                return Some(if right && text.len() <= LONGEST {
+                return Some(if right && text.len() <= MAX_PACKET_BYTES {
                     Received::Packet(text)
                 } else {
-                    Received::Wrong
+                    Received::Invalid
                 });
             }
         }

@@ -11,7 +11,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use self::situation::{Situation, Trouble};
-use self::ways::Way;
+use self::ways::LockMethod;
 use crate::table;
 
 /// The result of simulating one method in one situation. Times are in nanoseconds.
@@ -30,7 +30,7 @@ pub(super) struct Outcome {
     converges: bool,
     steps_back: u32,
     largest_step_back: i64,
-    /// The percentage of readings at which the method's [limit](Way::limit) caps the rate
+    /// The percentage of readings at which the method's [limit](LockMethod::limit) caps the rate
     /// correction.
     percent_at_limit: i64,
     /// How often the rate correction changes its direction.
@@ -40,19 +40,19 @@ pub(super) struct Outcome {
 /// The number of wake-ups of the correcting thread. The wake-ups are due one second apart.
 const WAKE_UPS: i64 = 1000;
 /// The number of times that the clock is read for each wake-up.
-const LOOKS: i64 = 10;
+const READS_PER_WAKE_UP: i64 = 10;
 const CONVERGED: i64 = 100_000;
 /// The rounding error of the time between two readings, in nanoseconds.
 const ROUNDING: i64 = 2;
 
 /// Simulates every method of locking in every situation, and returns all results.
 pub(super) fn compare() -> Vec<Outcome> {
-    let all = |way: Way| Situation::ALL.map(|situation| Outcome::of(way, situation));
-    Way::ALL.into_iter().flat_map(all).collect()
+    let all = |way: LockMethod| Situation::ALL.map(|situation| Outcome::simulate(way, situation));
+    LockMethod::ALL.into_iter().flat_map(all).collect()
 }
 
 impl Outcome {
-    fn of(way: Way, situation: Situation) -> Self {
+    fn simulate(way: LockMethod, situation: Situation) -> Self {
         let mut found = Self {
             way: way.text(),
             trouble: situation.trouble,
@@ -72,8 +72,8 @@ impl Outcome {
         let mut at_limit = 0;
         for second in 1..=WAKE_UPS {
             let (slept, wake) = (last, situation.wake_up(second));
-            for look in 1..=LOOKS {
-                let now = slept + (wake - slept) * look / LOOKS;
+            for look in 1..=READS_PER_WAKE_UP {
+                let now = slept + (wake - slept) * look / READS_PER_WAKE_UP;
                 let time = locked.at(situation.clock(now));
                 let passed = situation.clock(now) - situation.clock(last);
                 let correction = time - shown - passed;
@@ -95,7 +95,7 @@ impl Outcome {
             found.note_error(second, shown - wake);
         }
         found.converges = found.last_quarter.iter().all(|error| error.abs() <= CONVERGED);
-        found.percent_at_limit = at_limit * 100 / (WAKE_UPS * LOOKS);
+        found.percent_at_limit = at_limit * 100 / (WAKE_UPS * READS_PER_WAKE_UP);
         found
     }
 

@@ -91,7 +91,7 @@ impl Situation {
             before: clock.cast_unsigned(),
             day: (system - early).max(0).cast_unsigned(),
             after: clock.cast_unsigned(),
-            late: (early + late).cast_unsigned(),
+            max_lag: (early + late).cast_unsigned(),
         }
     }
 }

@@ -4,22 +4,22 @@
 use hv_core::time::TimeOfDay;
 
 use super::situation::{Situation, TICK, Trouble};
-use super::ways::Way;
+use super::ways::LockMethod;
 use super::{Outcome, compare};
 
 const MICROSECOND: i64 = 1000;
 const MILLISECOND: i64 = 1000 * MICROSECOND;
 
 /// Returns the outcomes of a method for drifts of 80 and 500 parts per million.
-fn outcomes(way: Way, trouble: Trouble) -> [Outcome; 2] {
-    [80, 500].map(|drift| Outcome::of(way, Situation { trouble, drift }))
+fn outcomes(way: LockMethod, trouble: Trouble) -> [Outcome; 2] {
+    [80, 500].map(|drift| Outcome::simulate(way, Situation { trouble, drift }))
 }
 
 /// The text about bounding: "let the HRT free-run until it differs by 1.5 ticks, then bring it back"; "the timer would not be
 /// monotonic, and would jump often".
 #[test]
 fn a_bounded_timer_jumps() {
-    let [slow, fast] = outcomes(Way::Bound, Trouble::Nothing);
+    let [slow, fast] = outcomes(LockMethod::Bound, Trouble::Nothing);
     // The drift reaches 15 ms after 187.5 s at 80 parts per million, and after 30 s at 500 parts
     // per million. The next wake-up comes at most a second later.
     assert_eq!((slow.steps_back, fast.steps_back), (1000 / 188, 1000 / 31));
@@ -35,7 +35,7 @@ fn a_bounded_timer_jumps() {
 /// allowed adjustment value".
 #[test]
 fn a_controller_with_a_high_gain_bounces() {
-    let [slow, fast] = outcomes(Way::HighGain, Trouble::Nothing);
+    let [slow, fast] = outcomes(LockMethod::HighGain, Trouble::Nothing);
     assert!(slow.turns > 900 && fast.turns > 400, "{slow:?} {fast:?}");
     for found in [slow, fast] {
         assert!(found.percent_at_limit >= 50 && !found.converges, "{found:?}");
@@ -46,7 +46,7 @@ fn a_controller_with_a_high_gain_bounces() {
 /// is 1/2 per second. An error of 160 us then balances a drift of 80 parts per million.
 #[test]
 fn a_controller_with_a_low_gain_never_corrects_the_difference() {
-    for (found, error) in outcomes(Way::LowGain, Trouble::Nothing).iter().zip([160, 1000]) {
+    for (found, error) in outcomes(LockMethod::LowGain, Trouble::Nothing).iter().zip([160, 1000]) {
         let expected = error * MICROSECOND;
         let near = |found: &i64| (found - expected).abs() <= MICROSECOND;
         assert!(found.last_quarter.iter().all(near), "{found:?}");
@@ -58,7 +58,7 @@ fn a_controller_with_a_low_gain_never_corrects_the_difference() {
 /// given ST value."
 #[test]
 fn a_pid_controller_converges_if_all_goes_well() {
-    for found in outcomes(Way::Pid, Trouble::Nothing) {
+    for found in outcomes(LockMethod::Pid, Trouble::Nothing) {
         assert!(found.last_quarter.iter().all(|error| error.abs() < 5 * MICROSECOND), "{found:?}");
         assert!(found.converges && found.percent_at_limit == 0, "{found:?}");
     }
@@ -68,7 +68,7 @@ fn a_pid_controller_converges_if_all_goes_well() {
 /// values, the controller was constantly adjusting the frequency back and forth"; "the timer still drifted too much".
 #[test]
 fn late_wake_ups_defeat_the_controllers() {
-    for way in [Way::HighGain, Way::LowGain, Way::Pid] {
+    for way in [LockMethod::HighGain, LockMethod::LowGain, LockMethod::Pid] {
         for found in outcomes(way, Trouble::LateWakeUps) {
             assert!(found.turns > 300 && found.percent_at_limit > 30, "{found:?}");
             assert!(!found.converges && found.largest_error > MILLISECOND, "{found:?}");
@@ -91,7 +91,7 @@ fn an_uneven_system_time_defeats_the_controllers() {
         assert_eq!([differs(update, -2), differs(update, 0)], [early, late], "{update}");
         assert_eq!([differs(update, -3), differs(update, 3)], [0, 0], "{update}");
     }
-    for found in outcomes(Way::Pid, Trouble::UnevenSystemTime) {
+    for found in outcomes(LockMethod::Pid, Trouble::UnevenSystemTime) {
         assert!(!found.converges && found.percent_at_limit > 0, "{found:?}");
         assert!(found.largest_error > MILLISECOND, "{found:?}");
     }
@@ -102,7 +102,7 @@ fn an_uneven_system_time_defeats_the_controllers() {
 #[test]
 fn the_time_of_day_is_bounded_and_never_steps_back() {
     for trouble in [Trouble::Nothing, Trouble::LateWakeUps, Trouble::UnevenSystemTime] {
-        for found in outcomes(Way::TimeOfDay, trouble) {
+        for found in outcomes(LockMethod::TimeOfDay, trouble) {
             // An uneven update is up to 3 ms late. Up to 1.005 s pass between two wake-ups, and the clock drifts during this time.
             let late = if trouble == Trouble::UnevenSystemTime { 3 } else { 0 };
             let accuracy = TICK + late * MILLISECOND + found.drift_ppm * 1005 / 1000 * MICROSECOND;
@@ -110,8 +110,8 @@ fn the_time_of_day_is_bounded_and_never_steps_back() {
             assert_eq!((found.steps_back, found.turns), (0, 0), "{found:?}");
         }
     }
-    assert_eq!(Way::TimeOfDay.limit(), 1_000_000_000 / TimeOfDay::SLEW.cast_signed());
-    assert_eq!(Way::TimeOfDay.limit(), 500_000);
+    assert_eq!(LockMethod::TimeOfDay.limit(), 1_000_000_000 / TimeOfDay::SLEW_DIVISOR.cast_signed());
+    assert_eq!(LockMethod::TimeOfDay.limit(), 500_000);
 }
 
 #[test]

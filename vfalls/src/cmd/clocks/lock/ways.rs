@@ -6,7 +6,7 @@ use hv_core::time::TimeOfDay;
 use super::situation::{Situation, TICK};
 
 /// A time that follows a system time with the help of a local clock.
-pub(super) trait Locked {
+pub(super) trait LockedClock {
     /// Returns the time at the moment when the local clock shows `clock`.
     fn at(&mut self, clock: i64) -> i64;
 
@@ -16,7 +16,7 @@ pub(super) trait Locked {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum LockMethod {
     /// The time runs with the local clock until it differs from the system time by 1.5 ticks, and
     /// is then set to the system time.
     Bound,
@@ -30,7 +30,7 @@ pub(super) enum Way {
     TimeOfDay,
 }
 
-impl Way {
+impl LockMethod {
     pub(super) const ALL: [Self; 5] =
         [Self::Bound, Self::HighGain, Self::LowGain, Self::Pid, Self::TimeOfDay];
 
@@ -49,15 +49,15 @@ impl Way {
         match self {
             Self::Bound => 0,
             Self::HighGain | Self::LowGain | Self::Pid => 1_000_000,
-            Self::TimeOfDay => 1_000_000_000 / TimeOfDay::SLEW as i64,
+            Self::TimeOfDay => 1_000_000_000 / TimeOfDay::SLEW_DIVISOR as i64,
         }
     }
 
     /// Returns a time that starts at 0, as the local clock and the system time do.
-    pub(super) fn start(self, situation: Situation) -> Box<dyn Locked> {
+    pub(super) fn start(self, situation: Situation) -> Box<dyn LockedClock> {
         let gains = match self {
             Self::Bound => return Box::new(Bound(0)),
-            Self::TimeOfDay => return Box::new(Shipped::new(situation)),
+            Self::TimeOfDay => return Box::new(HypervisorClock::new(situation)),
             Self::HighGain => [40, 0, 0],
             Self::LowGain => [5, 0, 0],
             Self::Pid => [5, 1, 1],
@@ -69,7 +69,7 @@ impl Way {
 /// How far the time is ahead of the local clock.
 struct Bound(i64);
 
-impl Locked for Bound {
+impl LockedClock for Bound {
     fn at(&mut self, clock: i64) -> i64 {
         clock + self.0
     }
@@ -96,7 +96,7 @@ struct Controlled {
     rate: i64,
 }
 
-impl Locked for Controlled {
+impl LockedClock for Controlled {
     fn at(&mut self, clock: i64) -> i64 {
         let passed = clock - self.clock;
         self.time + passed + passed * self.rate / 1_000_000_000
@@ -116,18 +116,18 @@ impl Locked for Controlled {
 }
 
 /// The time of day that the hypervisor uses. `situation` provides the accuracy of the system time.
-struct Shipped {
+struct HypervisorClock {
     day: TimeOfDay,
     situation: Situation,
 }
 
-impl Shipped {
+impl HypervisorClock {
     fn new(situation: Situation) -> Self {
         Self { day: TimeOfDay::new(situation.reading(0, 0)), situation }
     }
 }
 
-impl Locked for Shipped {
+impl LockedClock for HypervisorClock {
     fn at(&mut self, clock: i64) -> i64 {
         self.day.at(clock.cast_unsigned()).cast_signed()
     }

@@ -30,7 +30,7 @@ fn app_with(model: Model, nodes: usize, memory: Config) -> App {
     let program = Recording::from_reader("test", Cursor::new(program), None).unwrap();
     let setup =
         Setup::new(machine, program).interval(Some(5)).details(memory.l2.line == 64).memory(memory);
-    let about = About {
+    let about = ReplayInfo {
         machine,
         line: memory.l2.line,
         names: Names::new(&setup.programs, false),
@@ -49,7 +49,7 @@ fn app_with(model: Model, nodes: usize, memory: Config) -> App {
     app
 }
 
-fn press(app: &mut App, key: char) -> Ask {
+fn press(app: &mut App, key: char) -> KeyAction {
     app.key(KeyCode::Char(key).into())
 }
 
@@ -118,11 +118,11 @@ fn what_does_not_fit_is_scrolled() {
 #[test]
 fn keys_ask_for_a_pace() {
     let mut app = app(Model::Batoka, 1);
-    assert_eq!((press(&mut app, ' '), app.pace.paused), (Ask::Pace(0), true));
-    assert_eq!((press(&mut app, 's'), app.pace.paused), (Ask::Pace(1), true));
-    assert_eq!((press(&mut app, ' '), app.pace.paused), (Ask::Pace(0), false));
+    assert_eq!((press(&mut app, ' '), app.pace.paused), (KeyAction::Pace(0), true));
+    assert_eq!((press(&mut app, 's'), app.pace.paused), (KeyAction::Pace(1), true));
+    assert_eq!((press(&mut app, ' '), app.pace.paused), (KeyAction::Pace(0), false));
     assert_eq!(app.pace.rate(), Some(10));
-    assert_eq!((press(&mut app, '+'), app.pace.rate()), (Ask::Pace(0), Some(20)));
+    assert_eq!((press(&mut app, '+'), app.pace.rate()), (KeyAction::Pace(0), Some(20)));
     for _ in 0..9 {
         press(&mut app, '+');
     }
@@ -131,7 +131,7 @@ fn keys_ask_for_a_pace() {
         press(&mut app, '-');
     }
     assert_eq!(app.pace.rate(), Some(1));
-    assert_eq!(press(&mut app, 'q'), Ask::Quit);
+    assert_eq!(press(&mut app, 'q'), KeyAction::Quit);
 }
 
 /// Rates are in bytes per second, so they depend on the size of a cache line.

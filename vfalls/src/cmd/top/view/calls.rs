@@ -4,7 +4,7 @@ use ratatui::style::Stylize;
 use ratatui::text::Line;
 use simulator::run::{GuestCalls, Hypercalls, Replayed, Total};
 
-use super::{Look, ViewPage};
+use super::{ViewContext, ViewPage};
 use crate::cmd::top::grid::Grid;
 use crate::numbers::count;
 
@@ -32,7 +32,7 @@ pub(super) fn page(of: &Replayed) -> ViewPage {
 
 /// Returns a page with a row for each event: the guest's count, the true count, and the count of
 /// each node or hub.
-pub(super) fn counters(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn counters(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     let totals = Total::by_event(&of.counters);
     let places = match totals.iter().any(Total::is_by_hub) {
         true => 4,

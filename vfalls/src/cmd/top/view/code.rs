@@ -8,7 +8,7 @@ use simulator::analysis::details::Missed;
 use simulator::analysis::sharing::{SharedLine, Sharing, Use};
 use simulator::run::Replayed;
 
-use super::{Look, ViewPage};
+use super::{ViewContext, ViewPage};
 use crate::cmd::top::grid::{Grid, percent};
 use crate::cmd::top::names::Name;
 use crate::numbers::count;
@@ -21,7 +21,7 @@ pub(super) const COLUMNS: usize = 7;
 /// instruction.
 fn by_name(
     of: &Replayed,
-    look: Look<'_>,
+    look: ViewContext<'_>,
     name: impl Fn(&Name) -> String,
 ) -> BTreeMap<String, Missed> {
     let mut sums = BTreeMap::<String, Missed>::new();
@@ -34,13 +34,13 @@ fn by_name(
     sums
 }
 
-pub(super) fn functions(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn functions(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     page(by_name(of, look, |name| name.function.clone()), "function", look)
 }
 
 /// Returns a page with a row for each source line. Instructions whose source line is unknown are
 /// counted in a row for their function.
-pub(super) fn source(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn source(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     let lines = by_name(of, look, |name| match &*name.source {
         "" => name.function.clone(),
         source => format!("{source}  {}", name.function),
@@ -48,7 +48,7 @@ pub(super) fn source(of: &Replayed, look: Look<'_>) -> ViewPage {
     page(lines, "line of source, function", look)
 }
 
-fn page(code: BTreeMap<String, Missed>, what: &str, look: Look<'_>) -> ViewPage {
+fn page(code: BTreeMap<String, Missed>, what: &str, look: ViewContext<'_>) -> ViewPage {
     let all: u64 = code.values().map(|missed| missed.cycles).sum();
     let mut rows: Vec<_> = code.into_iter().collect();
     rows.sort_by_key(|(_, Missed { misses, cycles })| {
@@ -72,7 +72,7 @@ fn page(code: BTreeMap<String, Missed>, what: &str, look: Look<'_>) -> ViewPage 
 }
 
 /// Returns a line that names the functions whose memory accesses take longest.
-pub(super) fn hottest(of: &Replayed, look: Look<'_>) -> Line<'static> {
+pub(super) fn hottest(of: &Replayed, look: ViewContext<'_>) -> Line<'static> {
     let code = by_name(of, look, |name| name.function.clone());
     let all: u64 = code.values().map(|missed| missed.cycles).sum();
     let mut code: Vec<_> = code.into_iter().collect();
@@ -85,7 +85,7 @@ pub(super) fn hottest(of: &Replayed, look: Look<'_>) -> Line<'static> {
 }
 
 /// Returns a page with a row for each of the cache lines that move most between nodes.
-pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn sharing(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     let mut grid = Grid::new(">line|>home|>transfers|>dropped|sharing|writers|functions");
     for line in of.lines() {
         let writing = line.users.iter().filter(|user| user.writes());
@@ -114,7 +114,7 @@ pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
 }
 
 /// Returns the functions that use a cache line, the one with the most uses first.
-fn users(line: &SharedLine, look: Look<'_>) -> Vec<String> {
+fn users(line: &SharedLine, look: ViewContext<'_>) -> Vec<String> {
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
     for user in line.users.iter().filter(|user| user.what != Use::Fetch) {
         let program = look.names.program_of(user.thread);

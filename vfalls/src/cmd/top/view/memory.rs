@@ -5,7 +5,7 @@ use ratatui::text::Line;
 use simulator::memory::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 use simulator::run::Replayed;
 
-use super::{Look, ViewPage};
+use super::{ViewContext, ViewPage};
 use crate::cmd::top::grid::{Grid, meter};
 use crate::numbers::count;
 
@@ -13,7 +13,7 @@ use crate::numbers::count;
 const NUMBERS: usize = 66;
 
 /// Returns the rate at which `lines` cache lines move during the run, in GB/s.
-fn rate(lines: u64, of: &Replayed, look: Look<'_>) -> String {
+fn rate(lines: u64, of: &Replayed, look: ViewContext<'_>) -> String {
     let gigabytes = (lines * look.line) as f64 / 1e9;
     format!("{:.2}", gigabytes / of.time.seconds.max(f64::MIN_POSITIVE))
 }
@@ -22,7 +22,7 @@ fn limit(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / 1e9)
 }
 
-pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn page(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     let Usage { channels, hubs, links, traffic: _ } = &of.usage;
     let bar = look.width.saturating_sub(NUMBERS).clamp(12, 60);
     let mut grid = Grid::new("DRAM channel|>lines read|>written|>GB/s|>limit|busy");
@@ -64,7 +64,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
 
 /// Returns a row for each pair of nodes. The row shows how many cache lines the first node sent to
 /// the second.
-fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
+fn traffic(of: &Replayed, look: ViewContext<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();
     for (from, to) in nodes.clone().flat_map(|from| nodes.clone().map(move |to| (from, to))) {

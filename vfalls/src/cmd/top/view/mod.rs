@@ -55,7 +55,7 @@ pub(crate) enum View {
 
 /// What a view shows, and how the user wants to see it.
 #[derive(Clone, Copy)]
-pub(crate) struct Look<'a> {
+pub(crate) struct ViewContext<'a> {
     pub(crate) machine: Machine,
     /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
@@ -87,7 +87,7 @@ impl View {
         }
     }
 
-    pub(crate) fn page(self, of: &Replayed, look: Look<'_>) -> ViewPage {
+    pub(crate) fn page(self, of: &Replayed, look: ViewContext<'_>) -> ViewPage {
         match self {
             Self::Overview => overview::page(of, look),
             Self::Threads => threads::page(of, look),

@@ -3,7 +3,7 @@
 use ratatui::text::Line;
 use simulator::run::Replayed;
 
-use super::{Look, ViewPage, WORK, code, served, work};
+use super::{ViewContext, ViewPage, WORK, code, served, work};
 use crate::cmd::top::grid::{Grid, meter};
 use crate::numbers::count;
 
@@ -11,21 +11,21 @@ use crate::numbers::count;
 const NUMBERS: usize = 59;
 
 /// The maximum number of functions, and of memory lines, that the overview lists.
-const MOST: usize = 10;
+const MAX_ROWS: usize = 10;
 
-pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn page(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     let mut rows = summary(of, look);
     for page in [code::functions(of, look), code::sharing(of, look)] {
         rows.push(Line::default());
         rows.extend(page.head);
-        rows.extend(page.rows.into_iter().take(MOST));
+        rows.extend(page.rows.into_iter().take(MAX_ROWS));
     }
     ViewPage { head: Vec::new(), rows }
 }
 
 /// Returns the lines of the overview: a row for each node, bars for channels, hubs and links, the
 /// functions that wait most, and the hypercalls by status.
-pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
+pub(crate) fn summary(of: &Replayed, look: ViewContext<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new(&format!(">node|{WORK}|misses served by"));
     for (node, sum) in of.by_node().iter().enumerate() {
         let cells = std::iter::once(node.to_string()).chain(work(sum)).map(Line::from);
@@ -43,7 +43,7 @@ pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
 
 /// Returns a bar for each channel, for each hub, and for the links of each node. A line of text
 /// holds several bars.
-fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
+fn busy(of: &Replayed, look: ViewContext<'_>) -> Vec<Line<'static>> {
     let usage = &of.usage;
     let cycles = of.cycles;
     let channels = (usage.channels.iter())

@@ -4,7 +4,7 @@ use ratatui::style::Color;
 use ratatui::text::Line;
 use simulator::run::{Replayed, Stack, ThreadRun};
 
-use super::{Look, ViewPage, WORK, misses, work};
+use super::{ViewContext, ViewPage, WORK, misses, work};
 use crate::cmd::top::grid::{Grid, shares};
 use crate::numbers::count;
 
@@ -36,7 +36,7 @@ fn stack(stack: &Stack, width: usize) -> Line<'static> {
     shares(&parts, width)
 }
 
-pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
+pub(super) fn page(of: &Replayed, look: ViewContext<'_>) -> ViewPage {
     let mut threads: Vec<&ThreadRun> = of.threads.iter().collect();
     match look.sort {
         0 => {}

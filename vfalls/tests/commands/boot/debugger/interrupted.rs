@@ -9,7 +9,7 @@ use vfalls::cmd::boot::elf;
 
 use super::Debuggee;
 use crate::interrupts::{ended, handles_term, send, wait_for};
-use crate::program::{Place, command};
+use crate::program::{TestDirectory, command};
 
 const SIGNALS: [&str; 3] = ["INT", "TERM", "HUP"];
 
@@ -36,7 +36,7 @@ fn while_a_debugger_is_connected() {
 /// The hypervisor never starts its guest, so the run never begins to wait for a debugger.
 #[test]
 fn before_the_guest_begins() {
-    let place = Place::new("interrupted-before");
+    let place = TestDirectory::new("interrupted-before");
     // The hypervisor is `ba .; nop`.
     let forever = place.file("forever.elf", elf::program(0x10_0000, &[0x1080_0000, 0x0100_0000]));
     for signal in SIGNALS {

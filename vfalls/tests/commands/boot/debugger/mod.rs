@@ -12,7 +12,7 @@ use vfalls::cmd::boot::elf;
 use xtask::tools::{self, GDB};
 
 use crate::interrupts::{send, wait_for};
-use crate::program::{Place, command};
+use crate::program::{TestDirectory, command};
 
 /// A guest that adds 1 to the word at 0x80002000 until %g3 is not 0. Then it exits.
 ///
@@ -51,7 +51,7 @@ impl Debuggee {
 
     /// Starts the guest [`COUNTER`] on a machine with one node.
     fn counter(name: &str) -> Self {
-        let place = Place::new(name);
+        let place = TestDirectory::new(name);
         let guest = place.file("counter.elf", elf::program(0x8000_0000, &COUNTER));
         Self::start(&[&guest, "--nodes", "1", "--fast"])
     }
