@@ -3,7 +3,7 @@
 //!
 //! [`services`] and [`logger`] are for any image. The rest is for SPARC V9 only. `Handler` starts the image and its strands;
 //! `perfctr_service::sun4v_image!` connects `Handler` to the trap entries. An image implements `Board` for the hardware below it, and
-//! `Placed` for the hypervisor's memory.
+//! `HasStorage` for the hypervisor's memory.
 //!
 //! Strand 0 reads the machine description, prepares the services, and starts the guests' strands. Without a description there is one guest
 //! with every right, on strand 0. The image runs on the simulated machine, and on QEMU's niagara machine, which has neither %pcr nor %pic
@@ -27,6 +27,6 @@ pub mod services;
 
 #[cfg(target_arch = "sparc64")]
 pub use image::{
-    Board, Days, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Placed, Reporting,
-    Services, Stick, assemble, configure, cross_call, failed,
+    Board, BoardHypervisor, GuestLayout, Guests, Handler, HasStorage, HypervisorStorage, Layout,
+    ReportingEnvironment, Services, Stick, TimesOfDay, assemble, configure, cross_call, failed,
 };

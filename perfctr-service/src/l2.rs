@@ -13,7 +13,7 @@ use hv_core::sync::{OwnedGuard, OwnedLock, const_unless_loom};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{AccessError, Bus, PhysicalAddress};
 
-use crate::progress::{Found, Progress, Stopwatch};
+use crate::progress::{Progress, Stopwatch, WaitReason};
 
 /// The maximum number of times that a call tries to lock a node's L2 control. If every try fails, the call ends with EWOULDBLOCK. A strand
 /// holds the lock for at most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers try once, so that
@@ -39,7 +39,7 @@ pub(crate) struct L2Arbiter {
     progress: Progress,
 }
 
-pub(crate) struct HeldL2<'a> {
+pub(crate) struct L2Guard<'a> {
     progress: &'a Progress,
     _lock: OwnedGuard<'a>,
 }
@@ -61,21 +61,21 @@ impl L2Arbiter {
 
     /// Locks the registers for a strand; `None` after [`LOCK_TRIES`] tries.
     #[inline(always)]
-    pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
+    pub(crate) fn lock(&self, strand: StrandId) -> Option<L2Guard<'_>> {
         let lock = self.lock.lock(strand, LOCK_TRIES)?;
-        Some(HeldL2 { progress: &self.progress, _lock: lock })
+        Some(L2Guard { progress: &self.progress, _lock: lock })
     }
 
     /// Returns the registers that a strand has locked in assembly; `None` if it has not locked them.
-    pub(crate) fn held(&self, strand: StrandId) -> Option<HeldL2<'_>> {
+    pub(crate) fn held(&self, strand: StrandId) -> Option<L2Guard<'_>> {
         let lock = self.lock.held(strand)?;
-        Some(HeldL2 { progress: &self.progress, _lock: lock })
+        Some(L2Guard { progress: &self.progress, _lock: lock })
     }
 
     /// Records that a strand could not lock the registers. `watch` is the strand's own stopwatch, and `now` returns the strand's
     /// time. Returns `true` if the registers are stuck.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
-        watch.look(&self.progress, Found::Busy, 0, now)
+        watch.look(&self.progress, WaitReason::Busy, 0, now)
     }
 
     pub(crate) fn holder(&self) -> Option<StrandId> {
@@ -84,15 +84,15 @@ impl L2Arbiter {
 
     pub(crate) fn abandon(&self, dead: StrandId) {
         if self.holder() == Some(dead) {
-            self.progress.ended();
+            self.progress.count_end();
         }
         self.lock.abandon(dead);
     }
 }
 
-impl HeldL2<'_> {
-    pub(crate) fn access_ended(&self) {
-        self.progress.ended();
+impl L2Guard<'_> {
+    pub(crate) fn count_access_end(&self) {
+        self.progress.count_end();
     }
 
     /// Undoes a write in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to the value in bank 0. If a bank fails,
@@ -195,7 +195,7 @@ mod tests {
                 let values = core::array::from_fn(|bank| Cell::new(new(bank)));
                 let banks = Banks { values, broken, read_only };
                 let l2 = L2Arbiter::new();
-                core::mem::forget(l2.take(strand(1)));
+                core::mem::forget(l2.lock(strand(1)));
                 assert!(l2.held(strand(2)).is_none());
                 let result = l2.held(strand(1)).unwrap().undo(&banks, strand(1));
                 assert_eq!(l2.holder(), None);
@@ -223,7 +223,7 @@ mod tests {
     fn a_death_ends_the_access_of_the_strand_that_died() {
         for (dead, ends) in [(1, true), (2, false)] {
             let l2 = L2Arbiter::new();
-            core::mem::forget(l2.take(strand(1)));
+            core::mem::forget(l2.lock(strand(1)));
             let watch = Stopwatch::new();
             let mut asks = (0..=LIMIT).step_by(PAUSE as usize);
             let stuck = asks.any(|now| {

@@ -40,4 +40,4 @@ pub use units::{Unit, UnitState};
 
 /// The target of the crate's log messages. A guest alone cannot make the service repeat a message: a unit that is out of service stays out
 /// until the operator returns it, and only the operator moves rights.
-pub const LOG: &str = "perfctr-service";
+pub const LOG_TARGET: &str = "perfctr-service";

@@ -1,19 +1,19 @@
 //! The mailbox: words through which a service processor passes the operator's steps to the hypervisor.
 //!
 //! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`], and then interrupts a
-//! strand. `ask` sets the first word to [`ASKED`] after it has written all other words. The hypervisor [serves](serve) the step on this
+//! strand. `ask` sets the first word to [`REQUESTED`] after it has written all other words. The hypervisor [serves](serve) the step on this
 //! strand, and finally sets the first word to [`DONE`]. The [`answer`] stays until the next step. The first word thus says whether the
 //! operator or the hypervisor may write the mailbox.
 //!
 //! | word | content |
 //! |---|---|
-//! | 0 | [`EMPTY`], [`ASKED`] or [`DONE`] |
+//! | 0 | [`EMPTY`], [`REQUESTED`] or [`DONE`] |
 //! | 1 | the step: 1 reconfigure, 2 a strand died, 3 reset of a guest, 4 return to service, 5 look |
 //! | 2 | the number of guests, or the number of the strand, guest or [unit](Unit::number) |
 //! | 8 | the result: 0 for done, or the number of a [`Refusal`] |
-//! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or two details of the refusal |
+//! | 9 on | grants of a reconfiguration, the answer to [`Step::ReadState`], or two details of the refusal |
 //!
-//! For [`Step::Look`], the hypervisor writes the following from word 9 on: one word that is 1 while a change is pending and otherwise 0,
+//! For [`Step::ReadState`], the hypervisor writes the following from word 9 on: one word that is 1 while a change is pending and otherwise 0,
 //! four words with the awaited strands, one word for each unit, and the held rights.
 //!
 //! This project defines the layout. It belongs to version 1 of the mailbox interface ([`platform::interfaces`]). Sun's hypervisor receives
@@ -35,7 +35,7 @@ pub const WORDS: usize = platform::memory_map::mailbox::OPERATOR_WORDS;
 /// The value of the first word before the first step.
 pub const EMPTY: u64 = 0;
 /// The value of the first word while a step waits for the hypervisor.
-pub const ASKED: u64 = 1;
+pub const REQUESTED: u64 = 1;
 /// The value of the first word after a step has been served.
 pub const DONE: u64 = 2;
 
@@ -48,7 +48,7 @@ const DATA: usize = 9;
 /// The result for an unknown step, or for a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// The word in which [`Step::Look`] encodes a [`UnitState`].
+/// The word in which [`Step::ReadState`] encodes a [`UnitState`].
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,
@@ -58,7 +58,7 @@ struct UnitWord {
     faults: u32,
 }
 
-/// The word at which each part of the answer to [`Step::Look`] begins.
+/// The word at which each part of the answer to [`Step::ReadState`] begins.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
@@ -76,13 +76,13 @@ pub enum Step {
     Reset(GuestId),
     /// Returns a repaired unit to service: see [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Requests the state, as [`Seen`], and changes nothing. The argument is the number of guests in `held`.
-    Look(usize),
+    /// Requests the state, as [`ServiceState`], and changes nothing. The argument is the number of guests in `held`.
+    ReadState(usize),
 }
 
-/// The answer to [`Step::Look`]: what the operator sees of the service.
+/// The answer to [`Step::ReadState`]: what the operator sees of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ServiceState {
     /// The strands that a pending change waits for: see [`PerfCounterService::pending`].
     pub pending: Option<StrandSet>,
     /// The state of each unit of the largest machine, indexed by [`Unit::number`]. See [`PerfCounterService::unit`].
@@ -121,51 +121,51 @@ pub fn ask(words: &mut [u64; WORDS], step: &Step) {
         Step::Died(strand) => (2, strand.index()),
         Step::Reset(guest) => (3, guest.index()),
         Step::ReturnToService(unit) => (4, unit.number()),
-        Step::Look(guests) => (5, *guests),
+        Step::ReadState(guests) => (5, *guests),
     };
     words[STEP] = number;
     words[ARGUMENT] = argument as u64;
-    words[STATE] = ASKED;
+    words[STATE] = REQUESTED;
 }
 
 /// Decodes the step in the words; `None` if the step or its argument is unknown.
-fn asked(words: &[u64; WORDS]) -> Option<Step> {
+fn decode_step(words: &[u64; WORDS]) -> Option<Step> {
     let argument = usize::try_from(words[ARGUMENT]).ok()?;
     match words[STEP] {
         1 if argument <= GuestId::COUNT => Some(Step::Reconfigure(grants(words, DATA, argument))),
         2 => StrandId::new(argument).map(Step::Died),
         3 => GuestId::new(argument).map(Step::Reset),
         4 => Unit::ALL.iter().copied().nth(argument).map(Step::ReturnToService),
-        5 if argument <= GuestId::COUNT => Some(Step::Look(argument)),
+        5 if argument <= GuestId::COUNT => Some(Step::ReadState(argument)),
         _ => None,
     }
 }
 
-/// Serves the waiting step, if there is one. The strand `on` executes this function between two hypercalls. `rest` does the image's part
+/// Serves the waiting step, if there is one. The strand `on` executes this function between two hypercalls. `image_step` does the image's part
 /// when a guest is reset or a strand has died.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
     on: StrandId,
-    rest: impl FnOnce(Step),
+    image_step: impl FnOnce(Step),
 ) {
-    if words[STATE] != ASKED {
+    if words[STATE] != REQUESTED {
         return;
     }
-    let result = match asked(words) {
+    let result = match decode_step(words) {
         Some(Step::Reconfigure(grants)) => service.reconfigure_between_calls(on, &grants).map(drop),
         Some(step @ Step::Died(strand)) => {
             service.strand_died(on, strand);
-            rest(step);
+            image_step(step);
             Ok(())
         }
         Some(step @ Step::Reset(_)) => {
-            rest(step);
+            image_step(step);
             Ok(())
         }
         Some(Step::ReturnToService(unit)) => service.return_to_service(on, unit),
-        Some(Step::Look(guests)) => {
-            look(words, service, guests);
+        Some(Step::ReadState(guests)) => {
+            encode_state(words, service, guests);
             Ok(())
         }
         None => {
@@ -176,13 +176,13 @@ pub fn serve<E: Environment>(
     };
     words[RESULT] = 0;
     if let Err(error) = result {
-        [words[RESULT], words[DATA], words[DATA + 1]] = numbers(error);
+        [words[RESULT], words[DATA], words[DATA + 1]] = encode_error(error);
     }
     words[STATE] = DONE;
 }
 
 /// Encodes an error: the result in word 8, and two details from word 9 on.
-fn numbers(error: ChangeError) -> [u64; 3] {
+fn encode_error(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
         // Of these problems, a step can cause only `TwoGlobals`: all others are found before the first guest starts.
@@ -196,13 +196,13 @@ fn numbers(error: ChangeError) -> [u64; 3] {
     }
 }
 
-/// Returns the result of a step that is [`DONE`], with the answer to a [`Step::Look`]; `None` if no step is done.
-pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
+/// Returns the result of a step that is [`DONE`], with the answer to a [`Step::ReadState`]; `None` if no step is done.
+pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<ServiceState>, Refusal>> {
     let (first, second) = (words[DATA] as usize, words[DATA + 1] as usize);
     let unit = || Unit::ALL.iter().copied().nth(first);
     let error = match words[RESULT] {
         _ if words[STATE] != DONE => return None,
-        0 => return Some(Ok((words[STEP] == 5).then(|| seen(words)))),
+        0 => return Some(Ok((words[STEP] == 5).then(|| decode_state(words)))),
         2 => Some(ChangeError::Config(ConfigError::TwoGlobals(first, second))),
         3 => Some(ChangeError::OtherGuests { given: first, there_are: second }),
         4 => Some(ChangeError::Busy),
@@ -215,7 +215,11 @@ pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
     Some(Err(error.map_or(Refusal::Unknown, Refusal::Change)))
 }
 
-fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E>, guests: usize) {
+fn encode_state<E: Environment>(
+    words: &mut [u64; WORDS],
+    service: &PerfCounterService<E>,
+    guests: usize,
+) {
     let pending = service.pending();
     words[DATA] = u64::from(pending.is_some());
     let awaited = pending.unwrap_or_default().words();
@@ -231,7 +235,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
             .with_faults(state.faults)
             .into_bits();
     }
-    let mut held = Grants::none_of_first(guests);
+    let mut held = Grants::none_saturating(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         // The guest exists, so `set` cannot fail.
         let _ = held.set(guest, service.held(guest));
@@ -239,7 +243,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
     put_grants(words, HELD, &held);
 }
 
-fn seen(words: &[u64; WORDS]) -> Seen {
+fn decode_state(words: &[u64; WORDS]) -> ServiceState {
     let mut awaited = [0; AWAITED.abs_diff(UNITS)];
     awaited.copy_from_slice(&words[AWAITED..UNITS]);
     let mut units =
@@ -254,7 +258,7 @@ fn seen(words: &[u64; WORDS]) -> Seen {
         };
     }
     let guests = (words[ARGUMENT] as usize).min(GuestId::COUNT);
-    Seen {
+    ServiceState {
         pending: (words[DATA] != 0).then(|| StrandSet::from_words(awaited)),
         units,
         held: grants(words, HELD, guests),
@@ -274,7 +278,7 @@ fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
 }
 
 fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
-    let mut grants = Grants::none_of_first(guests);
+    let mut grants = Grants::none_saturating(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
         let bits = word.to_be_bytes()[guest.index() % 8];

@@ -6,7 +6,7 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::PhysicalAddress;
 
-use crate::trace::Why;
+use crate::trace::OutageReason;
 use crate::{Right, Unit};
 
 /// A unit that a strand has taken out of service.
@@ -39,12 +39,12 @@ pub enum Cause {
 
 impl Cause {
     /// Returns the value of the field `why` in the trace event about this outage.
-    pub const fn why(self) -> Why {
+    pub const fn reason(self) -> OutageReason {
         match self {
-            Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,
-            Self::Busy => Why::Stuck,
-            Self::Died(_) => Why::Died,
-            Self::NoStrand => Why::Uncleared,
+            Self::Read(_) | Self::Write(_) | Self::Scrub => OutageReason::Fault,
+            Self::Busy => OutageReason::Stuck,
+            Self::Died(_) => OutageReason::Died,
+            Self::NoStrand => OutageReason::NotScrubbed,
         }
     }
 
@@ -71,12 +71,12 @@ impl fmt::Display for NamedGuest<'_> {
 }
 
 /// The sentence about an outage. If the sentence mentions a strand, `guest` is the guest of this strand.
-pub(crate) struct Sentence<'a> {
+pub(crate) struct OutageMessage<'a> {
     pub(crate) outage: Outage,
     pub(crate) guest: Option<NamedGuest<'a>>,
 }
 
-impl Sentence<'_> {
+impl OutageMessage<'_> {
     fn access(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -94,7 +94,7 @@ impl Sentence<'_> {
     }
 }
 
-impl fmt::Display for Sentence<'_> {
+impl fmt::Display for OutageMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Outage { unit, strand, cause } = self.outage;
         match unit {
@@ -123,7 +123,7 @@ impl fmt::Display for Sentence<'_> {
 }
 
 /// The sentence about a right that a guest gets, loses or passes on.
-pub(crate) struct Moved<'a> {
+pub(crate) struct RightMoveMessage<'a> {
     pub(crate) right: Right,
     pub(crate) from: Option<NamedGuest<'a>>,
     pub(crate) to: Option<NamedGuest<'a>>,
@@ -131,7 +131,7 @@ pub(crate) struct Moved<'a> {
     pub(crate) is_pending: bool,
 }
 
-impl fmt::Display for Moved<'_> {
+impl fmt::Display for RightMoveMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { right, from, to, is_pending } = self;
         match (from, to) {
@@ -208,7 +208,7 @@ mod tests {
             ),
         ] {
             let outage = Outage { unit, strand: strand(3), cause };
-            assert_eq!(Sentence { outage, guest }.to_string(), words);
+            assert_eq!(OutageMessage { outage, guest }.to_string(), words);
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
             ),
             (Right::Strand, a, None, true, "guest 1 loses the counter right strand"),
         ] {
-            assert_eq!(Moved { right, from, to, is_pending }.to_string(), words);
+            assert_eq!(RightMoveMessage { right, from, to, is_pending }.to_string(), words);
         }
     }
 }

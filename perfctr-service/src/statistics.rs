@@ -154,7 +154,7 @@ impl Counts {
     }
 
     /// Subtracts 1 from the number of calls that returned EOK.
-    pub(crate) fn take_back(&self, operation: Operation, class: Class) {
+    pub(crate) fn uncount_ok(&self, operation: Operation, class: Class) {
         let count = &self.0[operation as usize][class as usize][Outcome::Ok.index()];
         count.store(count.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
     }

@@ -156,7 +156,7 @@ hv_core::events! {
 
 /// Why a unit goes out of service. The field `why` of [`UnitOut`] holds a variant's discriminant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum OutageReason {
     /// An access to the unit failed.
     Fault,
     /// The unit stayed busy for too long.
@@ -164,7 +164,7 @@ pub enum Why {
     /// A strand died while it accessed the unit.
     Died,
     /// The unit could not be scrubbed.
-    Uncleared,
+    NotScrubbed,
 }
 
 /// Why a call does not get its hub immediately. The field `why` of [`HubConflict`] holds a variant's discriminant.

@@ -185,7 +185,7 @@ impl Units {
         self.out.add(unit)
     }
 
-    pub(crate) fn put_back(&self, unit: Unit) {
+    pub(crate) fn return_to_service(&self, unit: Unit) {
         self.out.remove(unit);
     }
 

@@ -126,8 +126,8 @@ impl Homes {
 
     /// Returns the stripes between which a guest chooses when it chooses a page. Returns no stripes if each page is on several nodes, or if
     /// one node has all memory.
-    pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
-        let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
+    pub fn page_stripes(self) -> impl Iterator<Item = Stripe> {
+        let (shift, stripes) = (self.interleave.shift(), self.page_stripe_count());
         (0..stripes).map(move |stripe| Stripe {
             mask: (stripes - 1) << shift,
             matches: stripe << shift,
@@ -135,8 +135,8 @@ impl Homes {
         })
     }
 
-    /// Returns the number of stripes in [`of_pages`](Self::of_pages); 0 if a guest has no choice.
-    pub const fn stripes_of_pages(self) -> u64 {
+    /// Returns the number of stripes in [`page_stripes`](Self::page_stripes); 0 if a guest has no choice.
+    pub const fn page_stripe_count(self) -> u64 {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
@@ -209,9 +209,9 @@ mod tests {
     #[test]
     fn stripes_agree_with_the_map() {
         for nodes in 1..=4 {
-            assert_eq!(homes(nodes, Interleave::Bytes512).of_pages().count(), 0);
+            assert_eq!(homes(nodes, Interleave::Bytes512).page_stripes().count(), 0);
             let homes = homes(nodes, Interleave::Gigabyte);
-            let stripes: Vec<_> = homes.of_pages().collect();
+            let stripes: Vec<_> = homes.page_stripes().collect();
             assert_eq!(stripes.len(), [0, 2, 4, 4][nodes - 1], "{nodes}");
             for address in (0..16).map(|number| number << 30 | 0x1234_5678) {
                 let of: Vec<_> =

@@ -22,7 +22,7 @@ pub const PARTITION: u64 = 0x8000_0000;
 /// The real address of a guest's memory, unless the guest's description states another address.
 pub const REAL: u64 = 0x8000_0000;
 /// The size in bytes of the guest's memory on a machine without a description, unless [`start::MEMORY`] states another size.
-pub const ONLY_GUEST: u64 = 128 << 20;
+pub const DEFAULT_GUEST_BYTES: u64 = 128 << 20;
 /// The size of a page in bytes. The addresses and sizes of guests' memory are multiples of this number.
 pub const PAGE: u64 = 8 << 10;
 /// The address of the first console. (It is *assumed* that a machine has several consoles.)
@@ -66,7 +66,7 @@ pub mod start {
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
     /// The real address at which the guest starts on a machine without a description. 0 means the first byte of the guest's memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
-    /// The size in bytes of the guest's memory on a machine without a description. 0 means [`ONLY_GUEST`](super::ONLY_GUEST) bytes.
+    /// The size in bytes of the guest's memory on a machine without a description. 0 means [`DEFAULT_GUEST_BYTES`](super::DEFAULT_GUEST_BYTES) bytes.
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
@@ -111,7 +111,7 @@ pub mod start {
 /// | 0 up to [`OPERATOR_WORDS`](mailbox::OPERATOR_WORDS) | the operator's steps: see `perfctr_service::mailbox` |
 /// | [`STATES`](mailbox::STATES) + n | the state of guest n |
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
-/// | [`LEFT_OUT`](mailbox::LEFT_OUT) | the number of messages that the hypervisor has left out of its log |
+/// | [`DROPPED_MESSAGES`](mailbox::DROPPED_MESSAGES) | the number of messages that the hypervisor has left out of its log |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
 /// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has begun to write for the operator |
 /// | the words that follow | the latest [records](mailbox::record) |
@@ -126,7 +126,7 @@ pub mod mailbox {
     pub const GUESTS: usize = 16;
     /// The word with the number of messages that are missing from the hypervisor's console [`LOG`](super::LOG). If messages are missing
     /// because a guest caused too many of them, the failures that they report have no [record] either.
-    pub const LEFT_OUT: usize = POWER - 1;
+    pub const DROPPED_MESSAGES: usize = POWER - 1;
     /// The word that the hypervisor sets to 1 to switch the machine off.
     pub const POWER: usize = 511;
     /// The word with the number of [records](record).
@@ -185,7 +185,7 @@ pub mod mailbox {
             /// A strand died while it accessed the unit.
             Died = 3,
             /// The unit could not be scrubbed.
-            Uncleared = 4,
+            NotScrubbed = 4,
             /// A store failed, and the processor did not report its address.
             AddressUnknown = 5,
             /// A store failed at an address that belongs to no unit.
@@ -204,7 +204,7 @@ pub mod mailbox {
                 Self::Fault,
                 Self::Stuck,
                 Self::Died,
-                Self::Uncleared,
+                Self::NotScrubbed,
                 Self::AddressUnknown,
                 Self::NoUnit,
                 Self::Trap,
@@ -259,7 +259,7 @@ const _: () = {
         8 * (mailbox::record::slot(mailbox::record::SLOTS - 1) + mailbox::record::WORDS) as u64
             <= PAGE
     );
-    assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::LEFT_OUT);
+    assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::DROPPED_MESSAGES);
     assert!(LOG + CONSOLE_STRIDE <= ptimer::REGISTERS && ptimer::TARGET + 8 <= DESCRIPTION.start);
     assert!(RESET_CODE[0] == 0x0300_0400);
 };

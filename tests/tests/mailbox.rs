@@ -41,7 +41,7 @@ impl Mailbox<'_, '_> {
         *words
     }
 
-    fn step(&self, step: Step) -> Result<Option<mailbox::Seen>, Refusal> {
+    fn step(&self, step: Step) -> Result<Option<mailbox::ServiceState>, Refusal> {
         mailbox::ask(&mut self.words.borrow_mut(), &step);
         let [asked, number, argument, ..] = *self.words.borrow();
         assert_eq!(asked, 1);
@@ -79,7 +79,7 @@ fn every_step_and_what_it_answers() {
 
     // The change waits for the strands of each guest that loses a right. It does not wait for strand 0, which takes the step and has
     // already taken its own cross-call.
-    let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
+    let seen = mailbox.step(Step::ReadState(3)).unwrap().expect("this step looks");
     let awaited: StrandSet = [2, 64].map(machine::strand).into_iter().collect();
     assert_eq!(seen.pending, Some(awaited));
     assert_eq!(mailbox.words.borrow()[9..14], [1, 0b100, 0b1, 0, 0]);
@@ -89,7 +89,7 @@ fn every_step_and_what_it_answers() {
     machine.acknowledge(2);
     assert_eq!(mailbox.step(Step::Died(machine::strand(64))), Ok(None));
     machine.complete_transfer();
-    let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
+    let seen = mailbox.step(Step::ReadState(3)).unwrap().expect("this step looks");
     assert!(seen.pending.is_none() && seen.held == moved);
 
     // The service refuses these steps.
@@ -104,7 +104,7 @@ fn every_step_and_what_it_answers() {
     let channel = Unit::Mcu(Node::Node0, Mcu::Mcu1);
     board.break_cell(Cell::Register(4), Fault::Always);
     assert_eq!(machine.get(1, 4).0, 10);
-    let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
+    let seen = mailbox.step(Step::ReadState(3)).unwrap().expect("this step looks");
     // L2 control of node 1 is also out of service, because the dead strand was the loser's only strand on that node.
     let out: Vec<_> =
         Unit::ALL.iter().copied().filter(|unit| !seen.units[unit.number()].in_service).collect();
@@ -199,7 +199,7 @@ fn a_unit_that_was_stuck_is_seen() {
             machine.get(0, 36);
         }
     }
-    let seen = mailbox.step(Step::Look(1)).unwrap().unwrap();
+    let seen = mailbox.step(Step::ReadState(1)).unwrap().unwrap();
     assert_eq!(seen.units[hub.number()].stuck, 2);
     assert_eq!(mailbox.words.borrow()[14 + hub.number()], 2 << 2 | 0b10);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use guest_abi::{Clock, Hub, Registers};
 use hv_core::sync::steps;
 use hv_core::trace::{
-    Clock27, Clock64, GuestReset, HypervisorEvent, Mode, RingItem, Reader, Ring, SetVersion,
+    Clock27, Clock64, GuestReset, HypervisorEvent, Mode, Reader, Ring, RingItem, SetVersion,
     Trace as _, Tracer,
 };
 use hv_core::{Caller, Context as _, Frame, Negotiated, NegotiatedVersion, Service as _};
@@ -62,7 +62,7 @@ impl Traced {
 
     fn set_on(&self, on: bool) {
         self.tracer.set_on(on);
-        self.machine.service().trace_turned();
+        self.machine.service().tracer_switched();
     }
 
     fn log(&self, strand: usize) -> Log {

@@ -9,7 +9,7 @@ use core::panic::PanicInfo;
 
 use events::SharedTracer;
 use guest_abi::StrandId;
-use hypervisor::{Board, Handler, Place, Placed};
+use hypervisor::{Board, Handler, HypervisorStorage, HasStorage};
 use platform::Machine;
 use platform::interfaces::Interface;
 use platform::memory_map::{LOG, MAILBOX};
@@ -18,7 +18,7 @@ use platform::sparc64::{Mmio, StrandRegs, panicked};
 /// This image's `Board`: the registers of the processor and its devices.
 struct Devices;
 
-static PLACE: Place<Devices> = Place::new();
+static STORAGE: HypervisorStorage<Devices> = HypervisorStorage::new();
 
 impl Board for Devices {
     type Environment = (Mmio, StrandRegs, SharedTracer);
@@ -34,9 +34,9 @@ impl Board for Devices {
     }
 }
 
-impl Placed for Devices {
-    fn place() -> &'static Place<Self> {
-        &PLACE
+impl HasStorage for Devices {
+    fn storage() -> &'static HypervisorStorage<Self> {
+        &STORAGE
     }
 }
 

@@ -46,7 +46,7 @@ impl Embedder for Image {
 
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
         match output {
-            ConsoleOutput::Byte(byte) => Uart::of_guest(caller.guest.number()).put_escaped(byte),
+            ConsoleOutput::Byte(byte) => Uart::for_guest(caller.guest.number()).put_escaped(byte),
             ConsoleOutput::Break => Ok(()),
         }
     }
@@ -117,7 +117,7 @@ impl TrapHandler for Handler {
     /// Prints to the guest's console how the guest has ended. The strand then waits forever.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry {
         let guest = handler.map_or(0, |own| own.0.caller().guest.number());
-        Uart::of_guest(guest).ended(end)
+        Uart::for_guest(guest).ended(end)
     }
 }
 

@@ -8,11 +8,11 @@ use perfctr_service::{ConfigError, Environment, GuestConfig, PerfCounterService}
 use super::board::Board;
 use super::guests::Guests;
 use super::layout::Layout;
-use super::record::Reporting;
+use super::record::ReportingEnvironment;
 
 /// The services of the hypervisor. If two services had the same function, the first one would serve it.
 pub type Services<B> = (
-    PerfCounterService<Reporting<<B as Board>::Environment>>,
+    PerfCounterService<ReportingEnvironment<<B as Board>::Environment>>,
     CoreGroup<Guests<B>>,
     SoftStateGroup<Guests<B>>,
     DiagGroup,
@@ -21,15 +21,18 @@ pub type Services<B> = (
 pub(super) type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
 
 /// The hypervisor of an image with board `B`: its services, its guests and its tracer.
-pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
+pub type BoardHypervisor<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
 
 /// Returns the hypervisor and its services for a layout, before they are [configured](configure).
 #[inline(always)]
-pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) -> HypervisorOf<B> {
+pub fn assemble<B: Board>(
+    layout: &'static Layout,
+    environment: B::Environment,
+) -> BoardHypervisor<B> {
     let guests = Guests::new(layout);
     let trace = *environment.trace();
     let services = (
-        PerfCounterService::new(Reporting::new(environment, layout)),
+        PerfCounterService::new(ReportingEnvironment::new(environment, layout)),
         CoreGroup::new(guests),
         SoftStateGroup::new(guests),
         DiagGroup,
@@ -40,7 +43,7 @@ pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) 
 /// Gives the counter service a layout's machine and guests. Fails if the guests do not fit the machine.
 #[inline(always)]
 pub fn configure<B: Board>(
-    hypervisor: &HypervisorOf<B>,
+    hypervisor: &BoardHypervisor<B>,
     layout: &Layout,
 ) -> Result<(), ConfigError> {
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();

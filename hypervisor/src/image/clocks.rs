@@ -25,7 +25,7 @@ use platform::{Bus, PhysicalAddress};
 use spin::Mutex;
 
 use super::layout::Layout;
-use super::{clock, keep, log};
+use super::{clock, log, store_forever};
 
 /// A clock of the machine. The timekeeper numbers its clocks in the order of [`NAMES`].
 enum Source {
@@ -62,17 +62,17 @@ const MISSED: u64 = 2;
 /// The maximum number of consecutive inconclusive checks on a strand. After one more, the operator is told that the time is in doubt.
 const SKIPPED: u32 = 10;
 
-/// The values of `Clocks::told`, in this order: there is no doubt (also the initial value); the operator was told that nothing checks the
+/// The values of `Clocks::reported`, in this order: there is no doubt (also the initial value); the operator was told that nothing checks the
 /// only trusted clock; the operator was told that the time is in doubt.
-const CHECKED: u8 = 0;
-const ALONE: u8 = 1;
+const NO_DOUBT: u8 = 0;
+const UNCHECKED: u8 = 1;
 const IN_DOUBT: u8 = 2;
 
 struct Clocks {
     layout: &'static Layout,
     keeper: Timekeeper<Source, SOURCES>,
     /// The time from the machine's power-on to the creation of the timekeeper, in nanoseconds.
-    begun: u64,
+    start_time: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
     /// For each strand: the time of its latest check, in nanoseconds, and the %stick value at which its next check is due.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
@@ -82,12 +82,12 @@ struct Clocks {
     period: u64,
     alarm: PtimerMmio,
     bus: Mmio,
-    told: AtomicU8,
+    reported: AtomicU8,
 }
 
-static PLACE: Mutex<Option<Clocks>> = Mutex::new(None);
+static CLOCKS: Mutex<Option<Clocks>> = Mutex::new(None);
 
-/// A pointer to the clocks in `PLACE`; null before [`begin`] has created the clocks, and always null if the clocks are not compared.
+/// A pointer to the clocks in `CLOCKS`; null before [`begin`] has created the clocks, and always null if the clocks are not compared.
 static READY: AtomicPtr<Clocks> = AtomicPtr::new(ptr::null_mut());
 
 fn ready() -> Option<&'static Clocks> {
@@ -120,22 +120,22 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
         poll_interval: layout.clocks,
     };
     let Ok(keeper) = Timekeeper::new(candidates, &environment, strand) else {
-        log::say(Level::Warn, format_args!("no clock of the machine is usable"));
+        log::message(Level::Warn, format_args!("no clock of the machine is usable"));
         return;
     };
     let clocks = Clocks {
         layout,
         keeper,
-        begun: by_stick(layout).unwrap_or(0),
+        start_time: time_by_stick(layout).unwrap_or(0),
         watchdogs: [const { Mutex::new(Watchdog::new(LIMITS)) }; StrandId::COUNT],
         checks: [const { (AtomicU64::new(0), AtomicU64::new(0)) }; StrandId::COUNT],
         skipped: [const { AtomicU32::new(0) }; StrandId::COUNT],
         period: (u128::from(layout.clocks) * u128::from(hz) / 1_000_000_000) as u64,
         alarm,
         bus,
-        told: AtomicU8::new(CHECKED),
+        reported: AtomicU8::new(NO_DOUBT),
     };
-    READY.store(ptr::from_ref(keep(&PLACE, clocks)).cast_mut(), Release);
+    READY.store(ptr::from_ref(store_forever(&CLOCKS, clocks)).cast_mut(), Release);
 }
 
 /// Returns the time since the machine was switched on, in nanoseconds.
@@ -143,22 +143,22 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
     match ready() {
         Some(clocks) => {
             let time = clocks.keeper.time(strand).ok_or(HvError::WouldBlock)?;
-            Ok(clocks.begun.saturating_add(time))
+            Ok(clocks.start_time.saturating_add(time))
         }
-        None => by_stick(layout),
+        None => time_by_stick(layout),
     }
 }
 
 /// Returns the time in ticks since the machine was switched on, and the number of ticks in a second. If the clocks are not compared,
 /// returns %stick ticks, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
-pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
-    match ready().zip(interrupt::own_strand()) {
+pub(super) fn timestamp(layout: Option<&Layout>) -> (u64, u64) {
+    match ready().zip(interrupt::current_strand()) {
         Some((clocks, strand)) => (time(clocks.layout, strand).unwrap_or(0), 1_000_000_000),
         None => (clock::ticks(), layout.map_or(0, |layout| layout.frequency)),
     }
 }
 
-fn by_stick(layout: &Layout) -> Result<u64, HvError> {
+fn time_by_stick(layout: &Layout) -> Result<u64, HvError> {
     let scale = Scale::new(layout.frequency).ok_or(HvError::NotSupported)?;
     Ok(scale.nanoseconds(clock::ticks()))
 }
@@ -201,7 +201,7 @@ pub(super) fn check(strand: StrandId) {
         // A check that retires or restores a source is followed by another check. The limit allows two checks for each source.
         for _ in 0..2 * SOURCES {
             let finding = watchdog.check(&clocks.keeper, strand);
-            clocks.tell(finding, strand);
+            clocks.log_finding(finding, strand);
             if !matches!(finding, Finding::Demoted { .. } | Finding::Restored { .. }) {
                 break;
             }
@@ -247,11 +247,11 @@ impl Clocks {
     }
 
     /// Logs a finding if it changes how far the time can be trusted.
-    fn tell(&self, finding: Finding, strand: StrandId) {
+    fn log_finding(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
-        let is_news = |state| self.told.swap(state, Relaxed) != state;
+        let is_news = |state| self.reported.swap(state, Relaxed) != state;
         // If another strand has meanwhile told the operator that the time is in doubt, the state does not change.
-        let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
+        let changes = |from, to| self.reported.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         let skipped = &self.skipped[strand.index()];
         if !matches!(finding, Finding::Skipped(_)) {
             skipped.store(0, Relaxed);
@@ -260,14 +260,14 @@ impl Clocks {
             Finding::Skipped(_)
                 if skipped.fetch_add(1, Relaxed) >= SKIPPED && is_news(IN_DOUBT) =>
             {
-                log::say(
+                log::message(
                     Level::Warn,
                     format_args!(
                         "the clocks cannot be compared on strand {strand}: the time is in doubt"
                     ),
                 );
             }
-            Finding::Demoted { source, fault, chosen } => log::say(
+            Finding::Demoted { source, fault, chosen } => log::message(
                 Level::Warn,
                 format_args!(
                     "the clock {} is not trusted any more: it {fault}, on strand {strand}; the time comes from {}",
@@ -275,14 +275,14 @@ impl Clocks {
                     name(chosen)
                 ),
             ),
-            Finding::Restored { source } => log::say(
+            Finding::Restored { source } => log::message(
                 Level::Info,
                 format_args!(
                     "the clock {} has been right for 10 s: it is trusted again",
                     name(source)
                 ),
             ),
-            Finding::Undecided { ahead, behind } if is_news(IN_DOUBT) => log::say(
+            Finding::Undecided { ahead, behind } if is_news(IN_DOUBT) => log::message(
                 Level::Warn,
                 format_args!(
                     "the clock {} shows more time than {}, and nothing decides which is right: the time is in doubt",
@@ -290,7 +290,7 @@ impl Clocks {
                     name(behind)
                 ),
             ),
-            Finding::NoReference if changes(CHECKED, ALONE) => log::say(
+            Finding::NoReference if changes(NO_DOUBT, UNCHECKED) => log::message(
                 Level::Warn,
                 format_args!(
                     "only the clock {} is trusted, and nothing checks it: the time is in doubt",
@@ -298,7 +298,7 @@ impl Clocks {
                 ),
             ),
             Finding::Agrees => {
-                changes(ALONE, CHECKED);
+                changes(UNCHECKED, NO_DOUBT);
             }
             _ => {}
         }

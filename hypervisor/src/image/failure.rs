@@ -11,11 +11,11 @@ use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
 use platform::sparc64::{FatalTrap, Uart, interrupt, stop};
 
-use super::assemble::HypervisorOf;
+use super::assemble::BoardHypervisor;
 use super::board::{Board, uart};
 use super::clocks;
 use super::guests::OPERATOR;
-use super::handler::{Handler, Placed, has_failed};
+use super::handler::{Handler, HasStorage, has_failed};
 use super::layout;
 use super::log;
 use super::mailbox;
@@ -61,7 +61,7 @@ impl<B: Board> Handler<B> {
         let _ = write!(uart::<B>(guest), "guest: {trap}");
         // The record needs no rate limit, because a guest ends only once until the operator resets it.
         let record = Record { trap: Some(trap), ..Record::new(Reason::GuestTrap, Some(strand)) };
-        record.tell(Some(self.hypervisor.embedder().layout));
+        record.write(Some(self.hypervisor.embedder().layout));
         let FatalTrap { tt, tpc, .. } = *trap;
         let (named, what) = (self.named(), trap_name(tt).unwrap_or("of an unknown type"));
         log::report(
@@ -83,13 +83,13 @@ impl<B: Board> Handler<B> {
     pub(super) fn failed(&self, failure: Failure) {
         let strand = self.caller().strand;
         let layout = self.hypervisor.embedder().layout;
-        failure.record(Some(strand)).tell(Some(layout));
+        failure.record(Some(strand)).write(Some(layout));
         log::abandon(strand);
         clocks::abandon(strand);
-        if !layout.described {
+        if !layout.has_description {
             match failure {
                 Failure::Trap(trap) => {
-                    let _ = write!(Uart::of_guest(0), "hypervisor: {trap}");
+                    let _ = write!(Uart::for_guest(0), "hypervisor: {trap}");
                     switch_off(escape::TRAPPED)
                 }
                 Failure::Panic(_) => failed(&failure, escape::PANICKED),
@@ -105,7 +105,7 @@ impl<B: Board> Handler<B> {
         self.guest_ended(state::FAILED, escape::TRAPPED);
         // Write the message last: if the hypervisor fails while it writes the message, everything else is already done.
         let named = self.named();
-        log::say(
+        log::message(
             Level::Error,
             format_args!("the hypervisor failed on strand {strand}, {failure}: {named} is ended"),
         );
@@ -114,7 +114,7 @@ impl<B: Board> Handler<B> {
 }
 
 /// Frees the locks and the parts of the services that `strand` was using when the hypervisor failed on it.
-fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
+fn release<B: Board>(hypervisor: &BoardHypervisor<B>, strand: StrandId) {
     let (counters, ..) = hypervisor.services();
     counters.strand_died(strand, strand);
     counters.cross_called(strand);
@@ -124,27 +124,27 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
 
 /// Handles a hypervisor failure on a strand that has no guest, or whose guest has not started. The strand then leaves service. If the
 /// hypervisor has not started, switches the machine off.
-pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
-    let strand = interrupt::own_strand();
+pub(super) fn without_handler<B: HasStorage>(failure: Failure) -> ! {
+    let strand = interrupt::current_strand();
     let record = failure.record(strand);
-    let (Some(hypervisor), Some(strand)) = (B::place().ready(), strand) else {
-        record.tell(None);
+    let (Some(hypervisor), Some(strand)) = (B::storage().ready(), strand) else {
+        record.write(None);
         failed(&format_args!("it does not start: {failure}"), escape::NOT_STARTED)
     };
-    record.tell(Some(hypervisor.embedder().layout));
+    record.write(Some(hypervisor.embedder().layout));
     log::abandon(strand);
     clocks::abandon(strand);
     if !FAILING[strand.index()].swap(true, SeqCst) {
         release(hypervisor, strand);
         let (_, core, ..) = hypervisor.services();
-        core.cpus().failed(strand);
+        core.cpus().mark_failed(strand);
         // If the strand was executing one of the operator's steps, another strand that has a guest must complete the step.
         let guests = hypervisor.embedder().layout.guests.iter();
         let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
         if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {
             interrupt::send(other, OPERATOR);
         }
-        log::say(
+        log::message(
             Level::Error,
             format_args!("the hypervisor failed on strand {strand}, {failure}: the strand is lost"),
         );
@@ -153,23 +153,23 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
 }
 
 /// Reports why the hypervisor cannot continue: in its log or, if the machine has no description, on the first guest's console.
-pub(super) fn complain(what: &dyn Display) {
+pub(super) fn report_failure(what: &dyn Display) {
     if layout::is_described() {
-        log::say(Level::Error, format_args!("the hypervisor cannot go on: {what}"));
+        log::message(Level::Error, format_args!("the hypervisor cannot go on: {what}"));
     } else {
         // If the console does not work, there is no other place to report to.
-        let _ = writeln!(Uart::of_guest(0), "hypervisor: {what}");
+        let _ = writeln!(Uart::for_guest(0), "hypervisor: {what}");
     }
 }
 
 /// Writes why the hypervisor itself has failed, and switches the machine off with a [code](escape).
 pub fn failed(why: &dyn Display, code: u64) -> ! {
-    complain(why);
+    report_failure(why);
     switch_off(code)
 }
 
 fn switch_off(code: u64) -> ! {
-    Uart::of_guest(0).end(code);
+    Uart::for_guest(0).end(code);
     mailbox::power_off();
     stop()
 }

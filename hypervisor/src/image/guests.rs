@@ -20,11 +20,11 @@ pub(super) const CROSS_CALL: u8 = 1;
 pub(super) const OPERATOR: u8 = mailbox::VECTOR;
 const STATE: u8 = 3;
 
-/// The values of [`Life::then`]: what a guest does when all its strands have left it.
+/// The values of [`GuestState::then`]: what a guest does when all its strands have left it.
 const ENDS: u8 = 1;
 const RESTARTS: u8 = 2;
 
-struct Life {
+struct GuestState {
     runs: AtomicBool,
     /// What the guest does when all its strands have left it: `ENDS` or `RESTARTS`. The value is 0 while the guest neither ends nor
     /// restarts.
@@ -33,8 +33,8 @@ struct Life {
     settling: OwnedLock,
 }
 
-static LIVES: [Life; GuestId::COUNT] = [const {
-    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::new() }
+static GUEST_STATES: [GuestState; GuestId::COUNT] = [const {
+    GuestState { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::new() }
 }; GuestId::COUNT];
 
 /// For each strand: whether its guest has called mach_exit on this strand, and the code of that call.
@@ -57,7 +57,7 @@ impl<B> Copy for Guests<B> {}
 
 /// What a guest does when all its strands have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum EndAction {
     /// The guest does not restart. `last` is `true` if no other guest runs.
     Ends { last: bool },
     /// The guest restarts at its entry.
@@ -71,31 +71,36 @@ impl<B> Guests<B> {
 
     /// Marks a guest as running.
     pub(super) fn begin(&self, guest: GuestId) {
-        LIVES[guest.index()].runs.store(true, SeqCst);
+        GUEST_STATES[guest.index()].runs.store(true, SeqCst);
     }
 
     /// Marks a guest as ending. Returns `false` if it is ending already.
-    pub(super) fn leave(&self, guest: GuestId) -> bool {
-        let then = &LIVES[guest.index()].then;
+    pub(super) fn mark_ending(&self, guest: GuestId) -> bool {
+        let then = &GUEST_STATES[guest.index()].then;
         then.compare_exchange(0, ENDS, SeqCst, SeqCst).is_ok()
     }
 
     /// Returns `true` if the guest runs and is not about to end.
-    pub(super) fn goes_on(&self, guest: GuestId) -> bool {
-        let Life { runs, then, .. } = &LIVES[guest.index()];
+    pub(super) fn is_running(&self, guest: GuestId) -> bool {
+        let GuestState { runs, then, .. } = &GUEST_STATES[guest.index()];
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
     /// Makes the guest restart once all its strands have left it, even if the guest is ending or has ended. Returns `false` if the strands
     /// are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
-        LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
+        GUEST_STATES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
     /// Completes a guest's end or restart after all its strands have left it. Tells `then` whether the guest ends or restarts. Returns
     /// `false` if neither an end nor a restart is requested, or if another strand holds the lock and completes the request.
-    pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
-        let life = &LIVES[guest.index()];
+    pub(super) fn complete_end(
+        &self,
+        guest: GuestId,
+        on: StrandId,
+        then: impl FnOnce(EndAction),
+    ) -> bool {
+        let life = &GUEST_STATES[guest.index()];
         // Another strand may set `then` after the swap below, while the lock is still taken. The owner of the lock therefore looks for a
         // request once more after it has released the lock. Each further round handles a request that another strand has just made.
         for _ in 0..StrandId::COUNT {
@@ -106,10 +111,10 @@ impl<B> Guests<B> {
             let what = match life.then.swap(0, SeqCst) {
                 ENDS => {
                     life.runs.store(false, SeqCst);
-                    let last = !LIVES.iter().any(|life| life.runs.load(SeqCst));
-                    Some(Then::Ends { last })
+                    let last = !GUEST_STATES.iter().any(|life| life.runs.load(SeqCst));
+                    Some(EndAction::Ends { last })
                 }
-                RESTARTS => Some(Then::Restarts),
+                RESTARTS => Some(EndAction::Restarts),
                 _ => None,
             };
             if let Some(what) = what {
@@ -127,13 +132,13 @@ impl<B> Guests<B> {
 
     /// Frees the locks that a failed strand held, so that another strand can complete a guest's end or restart.
     pub(super) fn abandon(&self, strand: StrandId) {
-        for life in &LIVES {
+        for life in &GUEST_STATES {
             life.settling.abandon(strand);
         }
     }
 
     /// Removes and returns the code that the guest passed to mach_exit on a strand; `None` if this strand has not called mach_exit.
-    pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
+    pub(super) fn take_exit_code(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))
     }
@@ -143,7 +148,7 @@ impl<B> Guests<B> {
     }
 
     /// Returns a pointer to the word at a guest's real address; `None` if the word is outside the guest's memory.
-    fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
+    fn word_pointer(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)
     }
@@ -183,7 +188,7 @@ impl<B: Board> Embedder for Guests<B> {
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
         let console = uart::<B>(caller.guest);
         match output {
-            ConsoleOutput::Byte(byte) if !self.layout.described => console.put_escaped(byte),
+            ConsoleOutput::Byte(byte) if !self.layout.has_description => console.put_escaped(byte),
             ConsoleOutput::Byte(byte) => console.put(byte),
             // The simulated machine's UART carries only bytes, so a break is ignored.
             ConsoleOutput::Break => Ok(()),
@@ -213,13 +218,13 @@ impl<B: Board> Image for Guests<B> {
     }
 
     fn load(&self, guest: GuestId, real: u64) -> u64 {
-        // SAFETY: `place` returns pointers to the guest's memory only.
-        let word = self.place(guest, real).map(|place| unsafe { place.read_volatile() });
+        // SAFETY: `word_pointer` returns pointers to the guest's memory only.
+        let word = self.word_pointer(guest, real).map(|place| unsafe { place.read_volatile() });
         word.unwrap_or(0)
     }
 
     fn store(&self, guest: GuestId, real: u64, value: u64) {
-        if let Some(place) = self.place(guest, real) {
+        if let Some(place) = self.word_pointer(guest, real) {
             // SAFETY: the pointer is to the guest's memory, which holds nothing that the hypervisor relies on.
             unsafe { place.write_volatile(value) };
         }

@@ -22,40 +22,40 @@ use platform::memory_map::ptimer;
 use platform::sparc64::{End, Entry, Partition, TrapHandler, Uart, interrupt};
 use spin::Mutex;
 
-use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
+use super::assemble::{BoardHypervisor, Services, Trace, assemble, configure};
 use super::board::Board;
 use super::clocks;
-use super::failure::{Failure, complain, failed, without_handler};
-use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
-use super::keep;
+use super::failure::{Failure, failed, report_failure, without_handler};
+use super::guests::{CROSS_CALL, EndAction, Guests, OPERATOR};
 use super::layout::Layout;
 use super::log;
 use super::mailbox;
-use super::record::{Record, Reporting};
+use super::record::{Record, ReportingEnvironment};
+use super::store_forever;
 
 /// Handles the traps of one of a guest's strands.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
-    pub(super) hypervisor: &'static HypervisorOf<B>,
+    pub(super) hypervisor: &'static BoardHypervisor<B>,
     memory: Partition,
 }
 
 /// A board whose image has static memory for the hypervisor.
-pub trait Placed: Board {
+pub trait HasStorage: Board {
     /// Returns the memory for the hypervisor, which is a `static` of the image.
-    fn place() -> &'static Place<Self>;
+    fn storage() -> &'static HypervisorStorage<Self>;
 }
 
 /// Static memory for a board's hypervisor.
-pub struct Place<B: Board> {
+pub struct HypervisorStorage<B: Board> {
     layout: Mutex<Option<Layout>>,
-    hypervisor: Mutex<Option<HypervisorOf<B>>>,
+    hypervisor: Mutex<Option<BoardHypervisor<B>>>,
     /// Strand 0 sets the pointer before it starts the other strands, which read it.
-    ready: AtomicPtr<HypervisorOf<B>>,
+    ready: AtomicPtr<BoardHypervisor<B>>,
     handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
 }
 
-impl<B: Board> Place<B> {
+impl<B: Board> HypervisorStorage<B> {
     /// Returns memory that does not contain a hypervisor yet.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     #[must_use]
@@ -69,22 +69,22 @@ impl<B: Board> Place<B> {
     }
 
     /// Returns the hypervisor; `None` before strand 0 has prepared it.
-    pub(super) fn ready(&self) -> Option<&'static HypervisorOf<B>> {
+    pub(super) fn ready(&self) -> Option<&'static BoardHypervisor<B>> {
         // SAFETY: the pointer is null, or comes from a reference that is valid forever.
         unsafe { self.ready.load(Acquire).as_ref() }
     }
 
-    fn set_ready(&self, hypervisor: &'static HypervisorOf<B>) {
+    fn set_ready(&self, hypervisor: &'static BoardHypervisor<B>) {
         self.ready.store(ptr::from_ref(hypervisor).cast_mut(), Release);
     }
 }
 
-impl<B: Placed> TrapHandler for Handler<B> {
-    type Context = PerfCounterContext<'static, Reporting<B::Environment>>;
+impl<B: HasStorage> TrapHandler for Handler<B> {
+    type Context = PerfCounterContext<'static, ReportingEnvironment<B::Environment>>;
 
     fn start(strand: StrandId) -> &'static Self {
         B::begin(strand);
-        let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
+        let hypervisor = B::storage().ready().unwrap_or_else(prepare::<B>);
         clocks::check(strand);
         let guests = hypervisor.embedder();
         let guest = guests.layout.guest_of(strand);
@@ -97,7 +97,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
                 interrupt::halt();
             }
         };
-        keep(&B::place().handlers[strand.index()], handler)
+        store_forever(&B::storage().handlers[strand.index()], handler)
     }
 
     fn enter(&'static self) -> Entry {
@@ -136,7 +136,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         match trap {
             Trap::Fast => {
                 self.strand.fast_trap(registers);
-                match self.hypervisor.embedder().exit(self.strand.caller().strand) {
+                match self.hypervisor.embedder().take_exit_code(self.strand.caller().strand) {
                     Some(code) => Break(code),
                     None => Continue(()),
                 }
@@ -167,7 +167,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let name = self.named();
         // The guest can cause store failures repeatedly, so the log limits the rate of their messages and records.
         let report =
-            |text| log::report(Some(guest), Level::Warn, text, || record.tell(Some(layout)));
+            |text| log::report(Some(guest), Level::Warn, text, || record.write(Some(layout)));
         match address {
             None => report(format_args!(
                 "a store of {name} to a device failed on strand {strand}; the processor does not say where"
@@ -213,7 +213,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
             (None, End::Interrupted | End::Panic(_)) => {}
         }
         let Caller { guest, strand } = handler.caller();
-        settle(handler.hypervisor, guest, strand);
+        complete_guest_end(handler.hypervisor, guest, strand);
         handler.enter()
     }
 }
@@ -221,7 +221,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
 impl<B: Board> Handler<B> {
     /// Returns the handler of a caller's traps. Fails if the strand does not belong to the guest.
     pub fn new(
-        hypervisor: &'static HypervisorOf<B>,
+        hypervisor: &'static BoardHypervisor<B>,
         caller: Caller,
     ) -> Result<Self, ForeignStrand> {
         let layout = hypervisor.embedder().layout;
@@ -241,7 +241,7 @@ impl<B: Board> Handler<B> {
     }
 
     /// Returns the performance counter service, which all strands share.
-    pub fn counters(&self) -> &'static PerfCounterService<Reporting<B::Environment>> {
+    pub fn counters(&self) -> &'static PerfCounterService<ReportingEnvironment<B::Environment>> {
         &self.hypervisor.services().0
     }
 
@@ -256,10 +256,10 @@ impl<B: Board> Handler<B> {
     pub(super) fn guest_ended(&self, state: u64, code: u64) {
         let Caller { guest, strand } = self.strand.caller();
         let guests = self.hypervisor.embedder();
-        if guests.leave(guest) {
-            mailbox::tell(guest, state, code);
-            if !guests.layout.described {
-                Uart::of_guest(0).end(code);
+        if guests.mark_ending(guest) {
+            mailbox::set_guest_state(guest, state, code);
+            if !guests.layout.has_description {
+                Uart::for_guest(0).end(code);
             }
         }
         let (_, core, ..) = self.hypervisor.services();
@@ -268,21 +268,23 @@ impl<B: Board> Handler<B> {
 }
 
 /// Prepares the services, and starts all the guests' strands. Only strand 0 calls this function.
-fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
+fn prepare<B: HasStorage>() -> &'static BoardHypervisor<B> {
     log::begin::<B>();
-    let Some(layout) = Layout::read(complain) else { failed(&"no guests", escape::NOT_STARTED) };
-    let place = B::place();
-    let layout = keep(&place.layout, layout);
+    let Some(layout) = Layout::read(report_failure) else {
+        failed(&"no guests", escape::NOT_STARTED)
+    };
+    let storage = B::storage();
+    let layout = store_forever(&storage.layout, layout);
     log::know(layout);
     let hypervisor = assemble(layout, B::environment(layout.machine));
-    let hypervisor = keep(&place.hypervisor, hypervisor);
+    let hypervisor = store_forever(&storage.hypervisor, hypervisor);
     if let Err(error) = configure(hypervisor, layout) {
         failed(&error, escape::NOT_STARTED);
     }
     if let Some(strand) = StrandId::new(0) {
         clocks::begin(layout, strand);
     }
-    place.set_ready(hypervisor);
+    storage.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
         if let Some(number) = GuestId::new(number) {
             begin(hypervisor, number);
@@ -301,27 +303,27 @@ pub fn cross_call(strand: StrandId) {
 }
 
 /// Starts a guest on the first of its strands that has not died. Returns that strand; `None` if all have died.
-fn begin<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId) -> Option<StrandId> {
+fn begin<B: Board>(hypervisor: &BoardHypervisor<B>, guest: GuestId) -> Option<StrandId> {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
     let described = guests.layout.guest(guest)?;
     let mut strands = described.config.strands.iter();
     let first = strands.find(|strand| !has_failed(hypervisor, *strand))?;
     guests.begin(guest);
-    mailbox::tell(guest, state::RUNS, 0);
+    mailbox::set_guest_state(guest, state::RUNS, 0);
     let start = Start { pc: described.entry, rtba: 0, argument: described.entry };
     // The strand is stopped, so the start cannot fail.
     let _ = core.cpus().start(first, start);
     Some(first)
 }
 
-pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) -> bool {
+pub(super) fn has_failed<B: Board>(hypervisor: &BoardHypervisor<B>, strand: StrandId) -> bool {
     let (_, core, ..) = hypervisor.services();
     core.cpus().state(strand) == CpuState::Error
 }
 
 /// Handles `strand`'s pending interrupts, which other strands or the operator have sent.
-fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
+fn take_interrupts<B: Board>(hypervisor: &BoardHypervisor<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
     let checked = clocks::check_if_due(strand);
     while let Some(number) = interrupt::take() {
@@ -336,10 +338,10 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                         if hypervisor.embedder().restart(guest) {
                             core.end(guest, strand);
                         }
-                        settle(hypervisor, guest, strand);
+                        complete_guest_end(hypervisor, guest, strand);
                     }
                     Step::Died(dead) => {
-                        core.cpus().failed(dead);
+                        core.cpus().mark_failed(dead);
                         log::abandon(dead);
                         clocks::abandon(dead);
                         // The PTIMER's alarm may be set for the dead strand. A check sets it for this strand.
@@ -348,18 +350,18 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                         if let Some((guest, described)) = guests.layout.guest_of(dead) {
                             let mut strands = described.config.strands.iter();
                             if strands.all(|strand| has_failed(hypervisor, strand))
-                                && guests.goes_on(guest)
+                                && guests.is_running(guest)
                             {
-                                mailbox::tell(guest, state::FAILED, 0);
+                                mailbox::set_guest_state(guest, state::FAILED, 0);
                                 let name = NamedGuest(guest, described.name);
-                                log::say(
+                                log::message(
                                     Level::Error,
                                     format_args!(
                                         "the last strand of {name} has died: strand {dead}"
                                     ),
                                 );
                             }
-                            settle(hypervisor, guest, strand);
+                            complete_guest_end(hypervisor, guest, strand);
                         }
                     }
                     _ => {}
@@ -373,19 +375,19 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
 
 /// Completes a guest's end after all its strands have left it: resets its services. Then starts the guest again if a restart is requested
 /// and one of the guest's strands is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
-fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
+fn complete_guest_end<B: Board>(hypervisor: &BoardHypervisor<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
     let complete = |then| {
         hypervisor.reset_guest(guest, on);
         match then {
-            Then::Restarts => match begin(hypervisor, guest) {
+            EndAction::Restarts => match begin(hypervisor, guest) {
                 Some(first) => guests.notify(first),
-                None => mailbox::tell(guest, state::FAILED, 0),
+                None => mailbox::set_guest_state(guest, state::FAILED, 0),
             },
-            Then::Ends { last: true } => mailbox::power_off(),
-            Then::Ends { last: false } => {}
+            EndAction::Ends { last: true } => mailbox::power_off(),
+            EndAction::Ends { last: false } => {}
         }
     };
-    while core.is_stopped(guest) && guests.left(guest, on, complete) {}
+    while core.is_stopped(guest) && guests.complete_end(guest, on, complete) {}
 }

@@ -13,10 +13,12 @@ use perfctr_service::description::{self, DescribedGuest};
 use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
 use platform::md::Md;
-use platform::memory_map::{DESCRIPTION, ONLY_GUEST, PAGE, PARTITION, REAL, property, start};
+use platform::memory_map::{
+    DEFAULT_GUEST_BYTES, DESCRIPTION, PAGE, PARTITION, REAL, property, start,
+};
 use platform::sparc64::Partition;
 
-use super::day::Days;
+use super::day::TimesOfDay;
 
 /// A guest: its configuration and its memory.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +41,11 @@ pub struct Layout {
     /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
     /// `true` if the machine has a description; `false` if the layout is the default, with one guest.
-    pub described: bool,
+    pub has_description: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
     /// The guests' times of day, which the guests read and set with hypercalls.
-    pub days: Days,
+    pub days: TimesOfDay,
     /// The time between two clock comparisons, in nanoseconds; 0 if the clocks are not compared.
     pub clocks: u64,
 }
@@ -53,32 +55,32 @@ const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
     /// Reads the description, and takes the rest, such as the time of power-on, from the [start words](start). If the description is wrong,
-    /// passes the error to `tell` and returns `None`.
-    pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
+    /// passes the error to `report_error` and returns `None`.
+    pub(super) fn read(report_error: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {
-            machine: start::machine(word_of_start(start::MACHINE))?,
+            machine: start::machine(start_word(start::MACHINE))?,
             guests: Vec::new(),
-            described: !bytes.is_empty(),
+            has_description: !bytes.is_empty(),
             frequency: FREQUENCY,
-            days: Days::new(word_of_start(start::TIME)),
-            clocks: word_of_start(start::CLOCKS).saturating_mul(1000),
+            days: TimesOfDay::new(start_word(start::TIME)),
+            clocks: start_word(start::CLOCKS).saturating_mul(1000),
         };
-        if !layout.described {
-            layout.guests.push(only_guest()?).ok()?;
+        if !layout.has_description {
+            layout.guests.push(default_guest()?).ok()?;
             return Some(layout);
         }
-        let md = Md::new(bytes).map_err(|error| tell(&error)).ok()?;
-        let machine = md.machine().map_err(|error| tell(&error)).ok()?;
+        let md = Md::new(bytes).map_err(|error| report_error(&error)).ok()?;
+        let machine = md.machine().map_err(|error| report_error(&error)).ok()?;
         layout.machine = machine.unwrap_or(layout.machine);
-        if let Some(platform) = md.platform().map_err(|error| tell(&error)).ok()? {
+        if let Some(platform) = md.platform().map_err(|error| report_error(&error)).ok()? {
             layout.frequency = platform.stick_frequency.unwrap_or(FREQUENCY);
         }
         let guests = description::guests(md, Some(layout.machine));
-        for described in guests.map_err(|error| tell(&error)).ok()? {
-            let guest = guest(&described).map_err(|error| tell(&error)).ok()?;
+        for described in guests.map_err(|error| report_error(&error)).ok()? {
+            let guest = guest(&described).map_err(|error| report_error(&error)).ok()?;
             let Some(guest) = guest else {
-                tell(
+                report_error(
                     &"the memory of a guest is not made of pages of 8 KiB, or does not contain its entry",
                 );
                 return None;
@@ -135,19 +137,19 @@ fn description() -> &'static [u8] {
     unsafe { slice::from_raw_parts(DESCRIPTION.start as *const u8, size as usize) }
 }
 
-fn word_of_start(address: u64) -> u64 {
+fn start_word(address: u64) -> u64 {
     // SAFETY: the word is in memory that belongs to the hypervisor, and the image uses it for nothing else.
     unsafe { (address as *const u64).read_volatile() }
 }
 
-fn only_guest() -> Option<GuestLayout> {
-    let [entry, bytes] = [start::ENTRY, start::MEMORY].map(word_of_start);
+fn default_guest() -> Option<GuestLayout> {
+    let [entry, bytes] = [start::ENTRY, start::MEMORY].map(start_word);
     Some(GuestLayout {
         config: GuestConfig::new(StrandId::new(0).into_iter().collect(), Grant::ALL),
         memory: Partition {
             real: REAL,
             physical: PARTITION,
-            bytes: if bytes == 0 { ONLY_GUEST } else { bytes },
+            bytes: if bytes == 0 { DEFAULT_GUEST_BYTES } else { bytes },
             id: 0,
         },
         entry: if entry == 0 { REAL } else { entry },
@@ -163,8 +165,8 @@ fn guest(
     let real = node.number(property::REAL_BASE)?.unwrap_or(REAL);
     let memory = Partition {
         real,
-        physical: node.needed_number(property::MEMORY_BASE)?,
-        bytes: node.needed_number(property::MEMORY_SIZE)?,
+        physical: node.required_number(property::MEMORY_BASE)?,
+        bytes: node.required_number(property::MEMORY_SIZE)?,
         id: 0,
     };
     let entry = node.number(property::ENTRY)?.unwrap_or(real);

@@ -13,7 +13,7 @@ use core::sync::atomic::{
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use log::{Level, LevelFilter, Metadata, Record};
-use platform::memory_map::mailbox::LEFT_OUT;
+use platform::memory_map::mailbox::DROPPED_MESSAGES;
 use platform::sparc64::{Uart, interrupt, with_all_windows};
 use spin::Mutex;
 
@@ -41,8 +41,8 @@ impl log::Log for Facade {
     fn log(&self, record: &Record<'_>) {
         with_all_windows(|| {
             let source = match record.target() {
-                perfctr_service::LOG => None,
-                _ => interrupt::own_strand()
+                perfctr_service::LOG_TARGET => None,
+                _ => interrupt::current_strand()
                     .and_then(|strand| Some(known_layout()?.guest_of(strand)?.0)),
             };
             send(source, record.level(), *record.args(), || {});
@@ -54,7 +54,7 @@ impl log::Log for Facade {
 
 /// Opens the console, and makes this logger the logger of the crate `log`. Strand 0 calls this function first.
 pub(super) fn begin<B: Board>() {
-    if let Some(on) = interrupt::own_strand() {
+    if let Some(on) = interrupt::current_strand() {
         OPERATOR_LOG.open(on, log_uart::<B>());
     }
     // `set_logger` fails if the image has already set another logger. The other logger then stays.
@@ -73,7 +73,7 @@ fn known_layout() -> Option<&'static Layout> {
 }
 
 /// Writes a message from the hypervisor itself, which no guest has caused.
-pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
+pub(super) fn message(level: Level, text: fmt::Arguments<'_>) {
     report(None, level, text, || {});
 }
 
@@ -90,27 +90,27 @@ pub(super) fn report(
 }
 
 fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record: impl FnOnce()) {
-    let (ticks, frequency) = clocks::stamp(known_layout());
+    let (ticks, frequency) = clocks::timestamp(known_layout());
     let time = Time { ticks, frequency };
     if !OPERATOR_LOG.admits(source, time) {
-        mailbox::count(LEFT_OUT);
+        mailbox::count(DROPPED_MESSAGES);
         return;
     }
     record();
-    let Some(on) = interrupt::own_strand() else { return };
+    let Some(on) = interrupt::current_strand() else { return };
     for _ in 0..OPERATOR_LOG.write(on, Message { source, level, text, time }) {
-        mailbox::count(LEFT_OUT);
+        mailbox::count(DROPPED_MESSAGES);
     }
 }
 
 /// Releases the parts of the logger that `strand` was using when it failed or died.
 pub(super) fn abandon(strand: StrandId) {
-    OPERATOR_LOG.abandon(strand, &ByForce);
+    OPERATOR_LOG.abandon(strand, &ForceUnlock);
 }
 
-struct ByForce;
+struct ForceUnlock;
 
-impl Unlock for ByForce {
+impl Unlock for ForceUnlock {
     fn unlock<T>(&self, mutex: &Mutex<T>) {
         // SAFETY: the strand that may have locked the mutex does not continue, and no other strand can lock it before this call.
         unsafe { mutex.force_unlock() };

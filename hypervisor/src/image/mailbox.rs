@@ -28,7 +28,7 @@ pub(super) fn with_words(strand: StrandId, serve: impl FnOnce(&mut [u64; WORDS])
 }
 
 /// Writes a guest's [state](platform::memory_map::mailbox::state), and the code with which the guest has ended.
-pub(super) fn tell(guest: GuestId, state: u64, code: u64) {
+pub(super) fn set_guest_state(guest: GuestId, state: u64, code: u64) {
     if guest.index() < GUESTS {
         set(CODES + guest.index(), code);
         set(STATES + guest.index(), state);

@@ -15,18 +15,18 @@ mod record;
 
 use spin::{Mutex, MutexGuard};
 
-pub use assemble::{HypervisorOf, Services, assemble, configure};
+pub use assemble::{BoardHypervisor, Services, assemble, configure};
 pub use board::Board;
 pub use clock::Stick;
-pub use day::Days;
+pub use day::TimesOfDay;
 pub use failure::failed;
 pub use guests::Guests;
-pub use handler::{Handler, Place, Placed, cross_call};
+pub use handler::{Handler, HasStorage, HypervisorStorage, cross_call};
 pub use layout::{GuestLayout, Layout};
-pub use record::Reporting;
+pub use record::ReportingEnvironment;
 
-/// Stores a value in static memory forever. The mutex is never unlocked, so each `place` can be used only once. (`spin::Once` would do the
+/// Stores a value in static memory forever. The mutex is never unlocked, so each `storage` can be used only once. (`spin::Once` would do the
 /// same, but its code contains a panic.)
-fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
-    MutexGuard::leak(place.lock()).insert(value)
+fn store_forever<T>(storage: &'static Mutex<Option<T>>, value: T) -> &'static T {
+    MutexGuard::leak(storage.lock()).insert(value)
 }

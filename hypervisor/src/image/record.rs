@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use perfctr_service::trace::Why;
+use perfctr_service::trace::OutageReason;
 use perfctr_service::{Environment, Outage, Unit};
 use platform::memory_map::mailbox::RECORDS;
 use platform::memory_map::mailbox::record::{
@@ -30,7 +30,7 @@ impl Record<'_> {
     }
 
     /// Writes the record. Any number of strands may write records at the same time.
-    pub(super) fn tell(&self, layout: Option<&Layout>) {
+    pub(super) fn write(&self, layout: Option<&Layout>) {
         let first = slot(count(RECORDS) as usize);
         set(first + VERSION, NONE);
         let guest = self.strand.and_then(|strand| layout?.guest_of(strand));
@@ -57,18 +57,18 @@ impl Record<'_> {
 
 /// The environment of the counter service. It gives the service its hardware, records each unit that goes out of service, and knows the
 /// guests' names.
-pub struct Reporting<E> {
+pub struct ReportingEnvironment<E> {
     environment: E,
     layout: &'static Layout,
 }
 
-impl<E> Reporting<E> {
+impl<E> ReportingEnvironment<E> {
     pub(super) const fn new(environment: E, layout: &'static Layout) -> Self {
         Self { environment, layout }
     }
 }
 
-impl<E: Environment> Environment for Reporting<E> {
+impl<E: Environment> Environment for ReportingEnvironment<E> {
     type Bus = E::Bus;
     type Registers = E::Registers;
     type Trace = E::Trace;
@@ -90,18 +90,18 @@ impl<E: Environment> Environment for Reporting<E> {
 
     fn out_of_service(&self, outage: Outage) {
         let Outage { unit, strand, cause } = outage;
-        let reason = match cause.why() {
-            Why::Fault => Reason::Fault,
-            Why::Stuck => Reason::Stuck,
-            Why::Died => Reason::Died,
-            Why::Uncleared => Reason::Uncleared,
+        let reason = match cause.reason() {
+            OutageReason::Fault => Reason::Fault,
+            OutageReason::Stuck => Reason::Stuck,
+            OutageReason::Died => Reason::Died,
+            OutageReason::NotScrubbed => Reason::NotScrubbed,
         };
         let record = Record {
             unit: Some(unit),
             address: cause.address().map(|address| address.0),
             ..Record::new(reason, Some(strand))
         };
-        record.tell(Some(self.layout));
+        record.write(Some(self.layout));
     }
 
     fn guest_name(&self, guest: GuestId) -> Option<&str> {

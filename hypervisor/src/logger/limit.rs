@@ -16,13 +16,13 @@ const TRIES: usize = 8;
 pub struct Limit {
     /// The time from which the source may again send [`BURST`] messages without a pause.
     rested: AtomicU64,
-    left_out: AtomicU32,
+    dropped: AtomicU32,
 }
 
 impl Limit {
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     pub(super) const fn new() -> Self {
-        Self { rested: AtomicU64::new(0), left_out: AtomicU32::new(0) }
+        Self { rested: AtomicU64::new(0), dropped: AtomicU32::new(0) }
     }
 
     /// If the source may send a message at the time `now`, counts the message and returns `true`.
@@ -39,13 +39,13 @@ impl Limit {
     }
 
     /// Counts messages as left out.
-    pub(super) fn leave_out(&self, messages: u32) {
-        self.left_out.fetch_add(messages, SeqCst);
+    pub(super) fn count_dropped(&self, messages: u32) {
+        self.dropped.fetch_add(messages, SeqCst);
     }
 
     /// Returns the number of messages that were left out since the previous call.
-    pub(super) fn take_left_out(&self) -> u32 {
-        self.left_out.swap(0, SeqCst)
+    pub(super) fn take_dropped(&self) -> u32 {
+        self.dropped.swap(0, SeqCst)
     }
 }
 

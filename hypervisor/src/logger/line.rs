@@ -5,11 +5,11 @@ use core::fmt;
 use heapless::Vec;
 
 /// The maximum length of a line in bytes. The rest of a longer line is cut off.
-pub const LONGEST: usize = 240;
+pub const MAX_LINE_BYTES: usize = 240;
 
 /// A message's text, without the line end.
 #[derive(Clone, Debug, Default)]
-pub struct Line(Vec<u8, LONGEST>);
+pub struct Line(Vec<u8, MAX_LINE_BYTES>);
 
 impl Line {
     pub(super) fn bytes(&self) -> &[u8] {

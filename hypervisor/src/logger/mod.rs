@@ -7,7 +7,7 @@
 //! are left out are counted, and the next line about the same source ends with the count.
 //!
 //! Any strand may write, even while it handles a trap, and no strand waits for another. If another strand is using the console, the line is
-//! kept, and the other strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
+//! kept, and the other strand writes it. At most [`MAX_QUEUED`] lines are kept. Further lines are left out and counted.
 
 pub mod limit;
 mod line;
@@ -22,13 +22,13 @@ use hv_core::GuestId;
 use log::Level;
 
 use limit::Limit;
-pub use line::{LONGEST, Line};
-use owned::Owned;
+pub use line::{Line, MAX_LINE_BYTES};
+use owned::StrandMutex;
 pub use owned::Unlock;
 pub use trap::trap_name;
 
 /// The maximum number of lines that wait while another strand uses the console.
-pub const KEPT: usize = 4;
+pub const MAX_QUEUED: usize = 4;
 
 /// The number of times that a strand tries to take the console for one message. Each time it succeeds, the strand also writes the lines
 /// that other strands have kept.
@@ -74,7 +74,7 @@ impl fmt::Display for Time {
 
 /// A line that waits for the console, and the source that sent it.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct QueuedLine {
     line: Line,
     source: Option<GuestId>,
 }
@@ -82,10 +82,10 @@ struct Waiting {
 /// Writes messages to a console.
 #[derive(Debug)]
 pub struct Logger<C> {
-    console: Owned<C>,
-    kept: [Owned<Option<Waiting>>; KEPT],
+    console: StrandMutex<C>,
+    queued: [StrandMutex<Option<QueuedLine>>; MAX_QUEUED],
     limits: [Limit; GuestId::COUNT],
-    own: Limit,
+    hypervisor_limit: Limit,
 }
 
 impl<C: Output> Logger<C> {
@@ -93,10 +93,10 @@ impl<C: Output> Logger<C> {
     #[must_use]
     pub const fn new(console: C) -> Self {
         Self {
-            console: Owned::new(console),
-            kept: [const { Owned::new(None) }; KEPT],
+            console: StrandMutex::new(console),
+            queued: [const { StrandMutex::new(None) }; MAX_QUEUED],
             limits: [const { Limit::new() }; GuestId::COUNT],
-            own: Limit::new(),
+            hypervisor_limit: Limit::new(),
         }
     }
 
@@ -110,7 +110,7 @@ impl<C: Output> Logger<C> {
         let limit = self.limit(source);
         let admitted = limit.admit(time.ticks, time.frequency.max(1));
         if !admitted {
-            limit.leave_out(1);
+            limit.count_dropped(1);
         }
         admitted
     }
@@ -121,50 +121,53 @@ impl<C: Output> Logger<C> {
         let Message { source, level, text, time } = message;
         let mut line = Line::default();
         // The write fails only if the line is full.
-        let _ = write!(line, "[{time}] {}: {text}", word(level));
-        self.put(on, &Waiting { line, source })
+        let _ = write!(line, "[{time}] {}: {text}", level_name(level));
+        self.put(on, &QueuedLine { line, source })
     }
 
-    fn put(&self, on: StrandId, waiting: &Waiting) -> u64 {
-        let (mut left_out, mut own) = (0, Some(waiting));
+    fn put(&self, on: StrandId, waiting: &QueuedLine) -> u64 {
+        let (mut dropped, mut own) = (0, Some(waiting));
         for _ in 0..ROUNDS {
             let sent = self.console.with(on, |console| {
-                let mut left_out = own.take().map_or(0, |own| self.send(console, own));
-                for place in &self.kept {
+                let mut dropped = own.take().map_or(0, |own| self.send(console, own));
+                for place in &self.queued {
                     if let Some(waiting) = place.with(on, Option::take).flatten() {
-                        left_out += self.send(console, &waiting);
+                        dropped += self.send(console, &waiting);
                     }
                 }
-                left_out
+                dropped
             });
             if let Some(sent) = sent {
-                left_out += sent;
+                dropped += sent;
                 fence(SeqCst);
-                if !self.kept.iter().any(|place| place.with(on, |one| one.is_some()) == Some(true))
+                if !self
+                    .queued
+                    .iter()
+                    .any(|place| place.with(on, |one| one.is_some()) == Some(true))
                 {
                     break;
                 }
             } else {
                 let Some(waiting) = own.take() else { break };
-                if !self.keep(on, waiting) {
-                    self.limit(waiting.source).leave_out(1);
-                    return left_out + 1;
+                if !self.queue(on, waiting) {
+                    self.limit(waiting.source).count_dropped(1);
+                    return dropped + 1;
                 }
                 // The strand that was using the console may have looked for kept lines before this line was kept, so try to use the console
                 // once more.
                 fence(SeqCst);
             }
         }
-        left_out
+        dropped
     }
 
     /// Sends a line. If earlier messages of its source were left out, adds their number. Returns 1 if the console does not accept the line.
-    fn send(&self, console: &mut C, waiting: &Waiting) -> u64 {
-        let Waiting { line, source } = waiting;
+    fn send(&self, console: &mut C, waiting: &QueuedLine) -> u64 {
+        let QueuedLine { line, source } = waiting;
         let limit = self.limit(*source);
         let mut end = Line::default();
         let whose = if source.is_some() { "the guest" } else { "the hypervisor" };
-        let before = limit.take_left_out();
+        let before = limit.take_dropped();
         if before > 0 {
             // `end` has room for this text.
             let _ = write!(end, " (messages about {whose} left out before this one: {before})");
@@ -172,42 +175,42 @@ impl<C: Output> Logger<C> {
         let bytes = line.bytes().iter().chain(end.bytes()).chain(b"\n");
         let accepted = bytes.copied().all(|byte| console.put(byte));
         if !accepted {
-            limit.leave_out(before.saturating_add(1));
+            limit.count_dropped(before.saturating_add(1));
         }
         u64::from(!accepted)
     }
 
     /// Keeps a line for the strand that is using the console. Returns `false` if no slot for a line is free.
-    fn keep(&self, on: StrandId, waiting: &Waiting) -> bool {
-        let put = |place: &mut Option<Waiting>| {
+    fn queue(&self, on: StrandId, waiting: &QueuedLine) -> bool {
+        let put = |place: &mut Option<QueuedLine>| {
             let is_free = place.is_none();
             if is_free {
                 *place = Some(waiting.clone());
             }
             is_free
         };
-        self.kept.iter().any(|place| place.with(on, put) == Some(true))
+        self.queued.iter().any(|place| place.with(on, put) == Some(true))
     }
 
     /// Releases the console and the slots for lines that `strand` was using when it died. If the strand was storing a line in a slot, the
     /// line is dropped, and the hypervisor's count of left-out messages grows by 1.
     pub fn abandon(&self, strand: StrandId, unlock: &impl Unlock) {
         self.console.abandon(strand, unlock, |_| {});
-        for place in &self.kept {
+        for place in &self.queued {
             place.abandon(strand, unlock, |line| {
                 *line = None;
-                self.own.leave_out(1);
+                self.hypervisor_limit.count_dropped(1);
             });
         }
     }
 
     fn limit(&self, source: Option<GuestId>) -> &Limit {
         let limit = source.and_then(|guest| self.limits.get(guest.index()));
-        limit.unwrap_or(&self.own)
+        limit.unwrap_or(&self.hypervisor_limit)
     }
 }
 
-const fn word(level: Level) -> &'static str {
+const fn level_name(level: Level) -> &'static str {
     match level {
         Level::Error => "error",
         Level::Warn => "warning",

@@ -11,13 +11,13 @@ pub trait Unlock {
 }
 
 #[derive(Debug)]
-pub(super) struct Owned<T> {
+pub(super) struct StrandMutex<T> {
     /// A strand takes this lock before `value`, so that the owner of the value is known.
     owner: OwnedLock,
     value: Mutex<T>,
 }
 
-impl<T> Owned<T> {
+impl<T> StrandMutex<T> {
     pub(super) const fn new(value: T) -> Self {
         Self { owner: OwnedLock::new(), value: Mutex::new(value) }
     }
@@ -41,7 +41,7 @@ impl<T> Owned<T> {
 }
 
 #[cfg(test)]
-impl<T> Owned<T> {
+impl<T> StrandMutex<T> {
     /// Lets a strand die while it uses the value. If `locked` is `false`, the strand has taken `owner` but has not locked `value` yet.
     pub(super) fn die_with(&self, on: StrandId, locked: bool) {
         core::mem::forget(self.owner.lock(on, 1).unwrap());

@@ -61,7 +61,7 @@ fn lines_with_time_and_level() {
     let lines = text(&sent);
     let mut lines = lines.lines();
     assert_eq!(lines.next(), Some("[61.002000] error: a ? b"));
-    assert_eq!(lines.next().map(str::len), Some(LONGEST));
+    assert_eq!(lines.next().map(str::len), Some(MAX_LINE_BYTES));
     assert_eq!(lines.next(), None);
 }
 
@@ -69,8 +69,8 @@ fn lines_with_time_and_level() {
 fn a_guest_that_floods_silences_no_other() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
-    let left_out: u64 = (0..100).map(|_| send(&logger, 0, guest(1), 0, "flood")).sum();
-    assert_eq!((left_out, text(&sent).lines().count()), (84, 16));
+    let dropped: u64 = (0..100).map(|_| send(&logger, 0, guest(1), 0, "flood")).sum();
+    assert_eq!((dropped, text(&sent).lines().count()), (84, 16));
     for source in [guest(2), None] {
         assert_eq!(send(&logger, 0, source, 0, "heard"), 0);
     }
@@ -91,19 +91,19 @@ fn a_guest_that_floods_silences_no_other() {
 fn a_taken_console_is_not_waited_for() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
-    let kept = || (0..KEPT + 2).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
-    let left_out = logger.console.with(strand(200), |_| kept());
-    assert_eq!((left_out, text(&sent).as_str()), (Some(2), ""));
+    let kept = || (0..MAX_QUEUED + 2).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
+    let dropped = logger.console.with(strand(200), |_| kept());
+    assert_eq!((dropped, text(&sent).as_str()), (Some(2), ""));
     assert_eq!(send(&logger, 9, None, 0, "last"), 0);
     let lines = text(&sent);
-    assert_eq!(lines.matches("kept").count(), KEPT);
+    assert_eq!(lines.matches("kept").count(), MAX_QUEUED);
     let last = "error: last (messages about the hypervisor left out before this one: 2)\n";
     assert_eq!(lines.matches(last).count(), 1, "{lines}");
 }
 
-struct ByForce;
+struct ForceUnlock;
 
-impl Unlock for ByForce {
+impl Unlock for ForceUnlock {
     #[allow(unsafe_code)]
     fn unlock<T>(&self, mutex: &spin::Mutex<T>) {
         // SAFETY: the guard has been forgotten.
@@ -120,9 +120,9 @@ fn a_dead_strand_does_not_keep_the_console() {
         logger.console.die_with(strand(7), has_console);
         send(&logger, 6, None, 0, "waits");
         // Strand 6 is not in the middle of a write, so this call changes nothing.
-        logger.abandon(strand(6), &ByForce);
+        logger.abandon(strand(6), &ForceUnlock);
         assert_eq!(send(&logger, 6, None, 0, "waits"), 0);
-        logger.abandon(strand(7), &ByForce);
+        logger.abandon(strand(7), &ForceUnlock);
         assert_eq!(send(&logger, 6, None, 0, "written"), 0);
         assert_eq!(text(&sent).lines().count(), if has_console { 6 } else { 3 });
     }
@@ -135,16 +135,16 @@ fn a_dead_strand_keeps_no_place_of_a_line() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
     for (number, has_value) in [(0, false), (1, true), (2, true), (3, true)] {
-        logger.kept[number].die_with(strand(7), has_value);
-        logger.abandon(strand(7), &ByForce);
+        logger.queued[number].die_with(strand(7), has_value);
+        logger.abandon(strand(7), &ForceUnlock);
     }
-    let kept = || (0..KEPT).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
+    let kept = || (0..MAX_QUEUED).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
     assert_eq!(logger.console.with(strand(200), |_| kept()), Some(0));
     assert_eq!(send(&logger, 9, None, 0, "last"), 0);
     assert!(
         text(&sent).contains("last (messages about the hypervisor left out before this one: 4)\n")
     );
-    assert_eq!(text(&sent).matches("kept").count(), KEPT);
+    assert_eq!(text(&sent).matches("kept").count(), MAX_QUEUED);
 }
 
 /// A line's text is UTF-8 and has no control characters, whatever the message contains.
@@ -153,7 +153,7 @@ fn a_line_is_text() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
     send(&logger, 0, None, 0, "a \u{9b} \u{e9} \x1b");
-    for length in LONGEST - 30..LONGEST {
+    for length in MAX_LINE_BYTES - 30..MAX_LINE_BYTES {
         send(&logger, 0, guest(length), 0, &("x".repeat(length) + "\u{20ac}\u{20ac}"));
     }
     assert!(text(&sent).starts_with("[0.000000] error: a ? \u{e9} ?\n"));
@@ -187,7 +187,7 @@ fn the_count_survives_a_line_that_fails() {
 fn strands_at_once() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
-    let left_out: u64 = std::thread::scope(|scope| {
+    let dropped: u64 = std::thread::scope(|scope| {
         let strands: Vec<_> = (0..8)
             .map(|on| {
                 let logger = &logger;
@@ -200,12 +200,14 @@ fn strands_at_once() {
             .collect();
         strands.into_iter().map(|strand| strand.join().unwrap()).sum()
     });
-    let waiting =
-        logger.kept.iter().filter(|place| place.with(strand(0), |one| one.is_some()) == Some(true));
+    let waiting = logger
+        .queued
+        .iter()
+        .filter(|place| place.with(strand(0), |one| one.is_some()) == Some(true));
     let waiting = waiting.count() as u64;
     let lines = text(&sent);
     let is_whole = |line: &&str| line.contains("] error: a whole line");
     let whole = lines.lines().filter(is_whole).count() as u64;
     assert_eq!(lines.lines().count() as u64, whole);
-    assert!(whole + left_out + waiting == 4000, "{whole} {left_out} {waiting}");
+    assert!(whole + dropped + waiting == 4000, "{whole} {dropped} {waiting}");
 }

@@ -19,7 +19,7 @@ use guest_abi::kernel::{
 /// The number of times that cpu_stop checks whether the other strand has stopped. After the last check, cpu_stop returns EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
-const MOST_WRITTEN: u64 = 256;
+const MAX_WRITE: u64 = 256;
 /// The interrupt queues, by number: from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
 /// The size of an instruction in bytes, which is also its alignment.
@@ -53,7 +53,7 @@ impl<I: Image> CoreGroup<I> {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
             if strand == on {
-                self.cpus.left(strand);
+                self.cpus.mark_stopped(strand);
             } else if self.cpus.end(strand) {
                 self.image.notify(strand);
             }
@@ -210,7 +210,7 @@ impl<I: Image> CoreGroup<I> {
             }
             hv_core::sync::spin_loop();
         }
-        if !cpus.take_back(strand) {
+        if !cpus.cancel_stop(strand) {
             return Ok(Reply::Done);
         }
         // If the guest has ended in the meantime, the other strand must stop even though the caller has withdrawn its request.
@@ -240,13 +240,13 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes from the guest's memory to the guest's console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
+    /// Sends bytes from the guest's memory to the guest's console, until the console accepts no more. Sends at most `MAX_WRITE` bytes.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {
             image.memory(caller.guest).contains(real, size)?;
         }
-        for written in 0..size.min(MOST_WRITTEN) {
+        for written in 0..size.min(MAX_WRITE) {
             let at = real + written;
             let word = image.load(caller.guest, at & !7);
             let byte = (word >> (56 - at % 8 * 8)) as u8;
@@ -256,7 +256,7 @@ impl<I: Image> CoreGroup<I> {
                 Err(_) => return Ok(Reply::Value(written)),
             }
         }
-        Ok(Reply::Value(size.min(MOST_WRITTEN)))
+        Ok(Reply::Value(size.min(MAX_WRITE)))
     }
 }
 

@@ -159,7 +159,7 @@ impl Cpus {
     }
 
     /// Withdraws a request to stop. Returns `false` if the strand has already stopped.
-    pub(crate) fn take_back(&self, strand: StrandId) -> bool {
+    pub(crate) fn cancel_stop(&self, strand: StrandId) -> bool {
         self.exchange(strand, STOPPING, RUNNING)
     }
 
@@ -186,12 +186,12 @@ impl Cpus {
     }
 
     /// Marks a strand that has left its guest as stopped.
-    pub(crate) fn left(&self, strand: StrandId) {
+    pub(crate) fn mark_stopped(&self, strand: StrandId) {
         self.cpu(strand).state.store(STOPPED, Ordering::SeqCst);
     }
 
     /// Marks a strand as failed. The strand no longer executes anything, and no other strand waits for it.
-    pub fn failed(&self, strand: StrandId) {
+    pub fn mark_failed(&self, strand: StrandId) {
         self.cpu(strand).state.store(ERROR, Ordering::SeqCst);
     }
 }

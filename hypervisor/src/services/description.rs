@@ -182,7 +182,7 @@ impl Description {
 
     /// Returns the number of memory stripes in the latency groups; 0 if the description has no latency groups.
     fn stripes(&self) -> u64 {
-        self.platform.homes.map_or(0, Homes::stripes_of_pages)
+        self.platform.homes.map_or(0, Homes::page_stripe_count)
     }
 
     const fn first_cpu(&self) -> u64 {
@@ -376,7 +376,7 @@ impl Description {
         }
         let index = index.checked_sub(self.before(stripes, &pid))?;
         let (group, at) = (index / MEMORY_LATENCY, index % MEMORY_LATENCY);
-        let stripe = homes.of_pages().nth((group / 2) as usize)?;
+        let stripe = homes.page_stripes().nth((group / 2) as usize)?;
         let latency = LATENCIES.get((group % 2) as usize)?;
         Some(match at {
             0 => node(
@@ -405,7 +405,7 @@ impl Description {
     /// Returns the group that holds a node's CPUs, by its number. This is the number of the node's first stripe, or 0 if the node has no
     /// memory.
     fn group_of(&self, node: Option<Node>) -> u64 {
-        let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
+        let mut stripes = self.platform.homes.into_iter().flat_map(Homes::page_stripes);
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64
     }
 

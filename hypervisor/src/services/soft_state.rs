@@ -28,7 +28,7 @@ pub struct SoftState {
 
 /// A guest's stored state. A guest starts in a transition, without a description (*assumed*).
 #[derive(Debug)]
-struct Kept {
+struct StoredState {
     state: AtomicU32,
     text: [AtomicU64; WORDS],
 }
@@ -37,7 +37,7 @@ struct Kept {
 #[derive(Debug)]
 pub struct SoftStateGroup<I> {
     image: I,
-    guests: [Kept; GuestId::COUNT],
+    guests: [StoredState; GuestId::COUNT],
 }
 
 impl<I> SoftStateGroup<I> {
@@ -45,7 +45,7 @@ impl<I> SoftStateGroup<I> {
     pub fn new(image: I) -> Self {
         Self {
             image,
-            guests: array::from_fn(|_| Kept {
+            guests: array::from_fn(|_| StoredState {
                 state: AtomicU32::new(TRANSITION),
                 text: array::from_fn(|_| AtomicU64::new(0)),
             }),
@@ -54,16 +54,16 @@ impl<I> SoftStateGroup<I> {
 
     /// Returns the latest state that the guest has reported since its start or reset; the initial state if there is none.
     pub fn get(&self, guest: GuestId) -> SoftState {
-        let kept = self.kept(guest);
+        let stored = self.stored(guest);
         let mut text = [0; TEXT as usize];
         let (words, _) = text.as_chunks_mut();
-        for (word, kept) in words.iter_mut().zip(&kept.text) {
-            *word = kept.load(Ordering::Relaxed).to_be_bytes();
+        for (word, stored) in words.iter_mut().zip(&stored.text) {
+            *word = stored.load(Ordering::Relaxed).to_be_bytes();
         }
-        SoftState { normal: kept.state.load(Ordering::Relaxed) == NORMAL, text }
+        SoftState { normal: stored.state.load(Ordering::Relaxed) == NORMAL, text }
     }
 
-    fn kept(&self, guest: GuestId) -> &Kept {
+    fn stored(&self, guest: GuestId) -> &StoredState {
         &self.guests[guest.index()]
     }
 }
@@ -86,9 +86,9 @@ impl<I: Image> Service for SoftStateGroup<I> {
     }
 
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
-        let kept = self.kept(guest);
-        kept.state.store(TRANSITION, Ordering::Relaxed);
-        for word in &kept.text {
+        let stored = self.stored(guest);
+        stored.state.store(TRANSITION, Ordering::Relaxed);
+        for word in &stored.text {
             word.store(0, Ordering::Relaxed);
         }
     }
@@ -102,15 +102,15 @@ impl<I: Image> Calls for SoftStateGroup<I> {
         registers: &Registers,
     ) -> Result<Reply, CallError> {
         match function {
-            SOFT_STATE_SET => self.set(caller.guest, registers.o0, registers.o1),
-            SOFT_STATE_GET => self.tell(caller.guest, registers.o0),
+            SOFT_STATE_SET => self.set_state(caller.guest, registers.o0, registers.o1),
+            SOFT_STATE_GET => self.read_state(caller.guest, registers.o0),
             _ => Err(HvError::BadTrap.into()),
         }
     }
 }
 
 impl<I: Image> SoftStateGroup<I> {
-    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, CallError> {
+    fn set_state(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, CallError> {
         let state = match state {
             1 => NORMAL,
             2 => TRANSITION,
@@ -119,19 +119,19 @@ impl<I: Image> SoftStateGroup<I> {
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
         // A mask of the string's bytes in the latest word; 0 once the NUL is found.
-        let mut kept = u64::MAX;
+        let mut mask = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);
-            if kept != 0 {
-                kept = before_nul(loaded);
-                *word = loaded & kept;
-                kept = if kept == u64::MAX { kept } else { 0 };
+            if mask != 0 {
+                mask = before_nul(loaded);
+                *word = loaded & mask;
+                mask = if mask == u64::MAX { mask } else { 0 };
             }
         }
-        if kept != 0 {
+        if mask != 0 {
             return Err(HvError::Invalid.into());
         }
-        let guest = self.kept(guest);
+        let guest = self.stored(guest);
         guest.state.store(state, Ordering::Relaxed);
         for (word, value) in guest.text.iter().zip(text) {
             word.store(value, Ordering::Relaxed);
@@ -139,13 +139,13 @@ impl<I: Image> SoftStateGroup<I> {
         Ok(Reply::Done)
     }
 
-    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, CallError> {
+    fn read_state(&self, guest: GuestId, real: u64) -> Result<Reply, CallError> {
         self.image.memory(guest).check(real, TEXT, TEXT)?;
-        let kept = self.kept(guest);
-        for (word, at) in kept.text.iter().zip((real..).step_by(8)) {
+        let stored = self.stored(guest);
+        for (word, at) in stored.text.iter().zip((real..).step_by(8)) {
             self.image.store(guest, at, word.load(Ordering::Relaxed));
         }
-        Ok(Reply::Value(kept.state.load(Ordering::Relaxed).into()))
+        Ok(Reply::Value(stored.state.load(Ordering::Relaxed).into()))
     }
 }
 

@@ -53,7 +53,7 @@ pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,
 ) -> Result<impl Iterator<Item = DescribedGuest<'a>>, GuestError<'a>> {
-    let list = md.under_root("guests")?;
+    let list = md.root_child("guests")?;
     if let Some(list) = list {
         check_strands(md, machine.map_or(StrandId::COUNT, Machine::strands))?;
         check_guests(md, list)?;
@@ -115,7 +115,7 @@ impl<'a> DescribedGuest<'a> {
         Ok(Self {
             node,
             name: node.string("name")?,
-            resource_id: node.needed_number("resource_id")?,
+            resource_id: node.required_number("resource_id")?,
             gid: node.number("gid")?,
             config: GuestConfig {
                 strands: strands(md, node)?,
@@ -137,7 +137,7 @@ fn strands<'a>(md: Md<'a>, guest: Node<'a>) -> Result<StrandSet, GuestError<'a>>
 
 /// Returns the strand that a `cpu` node describes. The machine has `count` strands.
 fn strand(cpu: Node<'_>, count: usize) -> Result<StrandId, GuestError<'_>> {
-    let pid = cpu.needed_number("pid")?;
+    let pid = cpu.required_number("pid")?;
     usize::try_from(pid)
         .ok()
         .filter(|number| *number < count)

@@ -145,7 +145,7 @@ impl Gate {
 
     /// Takes the hub if it is free and no strand is remembered, and then returns `true`. Otherwise the caller must [`ask`](Self::ask).
     #[inline(always)]
-    pub(super) fn take_free(&self, strand: impl Into<Token>) -> bool {
+    pub(super) fn try_take_fast(&self, strand: impl Into<Token>) -> bool {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_THEN_LOAD, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Gate {
         fence_after_exchange();
         let open = self.closed.load(EXCHANGE_THEN_LOAD) == 0;
         if !open {
-            self.release_free();
+            self.release_fast();
         }
         open
     }
@@ -165,7 +165,7 @@ impl Gate {
     /// Returns why a remembered strand is refused. Returns `None` if the strand must [`ask`](Self::ask), because the hub may be reserved
     /// for it.
     #[inline(always)]
-    pub(super) fn repeats(&self, strand: StrandId) -> Option<Refused> {
+    pub(super) fn standing_refusal(&self, strand: StrandId) -> Option<Refused> {
         let state = self.state.load(Ordering::SeqCst);
         match state {
             _ if state & CLOSED == 0 || state == reserved(strand) => None,
@@ -175,7 +175,7 @@ impl Gate {
     }
 
     /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls [`release`](Self::release) or
-    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended without being counted.
+    /// [`release_and_keep_turn`](Self::release_and_keep_turn). Calls `ended` if an access on the fast path may have ended without being counted.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
         let free = is_free(state);
@@ -187,14 +187,14 @@ impl Gate {
         let Some(_lock) = self.lock.lock(strand, tries) else {
             self.turns.remember(strand);
             self.close();
-            self.shut(ended);
+            self.close_state(ended);
             return Err(why);
         };
         // A relaxed load suffices: the lock orders the writes. A strand that misses this entry sees it at its next ask.
         let entered = self.entered.load(Ordering::Relaxed);
         (self.entered).store(entered.wrapping_add(1), Ordering::Relaxed);
         self.close();
-        if !self.shut(ended) {
+        if !self.close_state(ended) {
             self.turns.remember(strand);
             return Err(Refused::Taken);
         }
@@ -211,33 +211,33 @@ impl Gate {
     }
 
     #[inline(always)]
-    pub(super) fn release_free(&self) {
-        self.give_up(0);
+    pub(super) fn release_fast(&self) {
+        self.store_free_state(0);
     }
 
     /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. If the fast path is closed, or if
     /// another strand closes it at this moment, it stays closed.
     pub(super) fn release(&self) {
         if self.closed.load(Ordering::Relaxed) == 0 {
-            self.give_up(0);
+            self.store_free_state(0);
         } else {
             self.turns.decide(HubEvent::Ended);
-            self.give_up(self.state_in_turn());
+            self.store_free_state(self.state_in_turn());
         }
     }
 
     /// Releases the hub of a strand that found the chip busy. The same strand has the next turn.
     #[inline(always)]
-    pub(super) fn give_back(&self, strand: StrandId) {
+    pub(super) fn release_and_keep_turn(&self, strand: StrandId) {
         self.turns.decide(HubEvent::ChipBusy(strand));
         self.close();
-        self.give_up(reserved(strand));
+        self.store_free_state(reserved(strand));
     }
 
     /// Stores the state of a free hub. Under loom, the store is an exchange, because loom does not order a store after the holder's earlier
     /// exchange.
     #[inline(always)]
-    fn give_up(&self, state: u32) {
+    fn store_free_state(&self, state: u32) {
         if cfg!(loom) {
             self.state.swap(state, Ordering::Release);
         } else {
@@ -279,9 +279,9 @@ impl Gate {
     }
 
     /// Forgets all strands, as in a new hub. The caller must ensure that no strand can ask.
-    pub(super) fn renew(&self) {
+    pub(super) fn reset(&self) {
         // The state changes last, because the next strand takes the hub by an exchange of the state.
-        self.turns.decide(HubEvent::Renewed);
+        self.turns.decide(HubEvent::Reset);
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);
         self.state.store(0, Ordering::SeqCst);
@@ -307,7 +307,7 @@ impl Gate {
     /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free; only the lock's owner
     /// then takes the hub.
     #[inline(always)]
-    fn shut(&self, ended: impl FnOnce()) -> bool {
+    fn close_state(&self, ended: impl FnOnce()) -> bool {
         fence_after_exchange();
         let state = self.state.load(Ordering::SeqCst);
         if state & (CLOSED | RESERVED) != 0 {

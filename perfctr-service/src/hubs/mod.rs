@@ -11,12 +11,12 @@ use guest_abi::StrandId;
 use hv_core::sync::const_unless_loom;
 use static_assertions::assert_impl_all;
 
-use crate::progress::{Found, Progress, Stopwatch};
+use crate::progress::{Progress, Stopwatch, WaitReason};
 use gate::{Gate, Refused};
 
 pub(crate) use gate::Token;
 
-/// Decides which strand has a hub. A strand gets the hub with [`ask`](Self::ask), or on the fast path with [`take_free`](Self::take_free).
+/// Decides which strand has a hub. A strand gets the hub with [`ask`](Self::ask), or on the fast path with [`try_take_fast`](Self::try_take_fast).
 /// Only this strand releases the hub. If it has died, another strand releases the hub with [`abandon`](Self::abandon).
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -60,19 +60,19 @@ impl HubArbiter {
         }
     }
 
-    /// Takes the hub if it is free and no strand is remembered, and then returns `true`. `give_back_free` or a [`guard`](Self::guard)
+    /// Takes the hub if it is free and no strand is remembered, and then returns `true`. `release_fast` or a [`guard`](Self::guard)
     /// releases the hub.
     #[inline(always)]
-    pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
-        self.gate.take_free(strand)
+    pub(crate) fn try_take_fast(&self, strand: impl Into<Token>) -> bool {
+        self.gate.try_take_fast(strand)
     }
 
     #[inline(always)]
-    pub(crate) fn give_back_free(&self) {
-        self.gate.release_free();
+    pub(crate) fn release_fast(&self) {
+        self.gate.release_fast();
     }
 
-    /// Returns the guard of a strand that has taken the hub with [`take_free`](Self::take_free).
+    /// Returns the guard of a strand that has taken the hub with [`try_take_fast`](Self::try_take_fast).
     pub(crate) fn guard(&self, strand: StrandId) -> HubGuard<'_> {
         let arbiter = self;
         HubGuard { arbiter, strand }
@@ -93,50 +93,50 @@ impl HubArbiter {
         watch: &Stopwatch,
         now: impl Fn() -> u64,
     ) -> Result<HubGuard<'_>, Blocked> {
-        let repeats = self.gate.repeats(strand).filter(|_| watch.repeats(now()));
+        let repeats = self.gate.standing_refusal(strand).filter(|_| watch.refused_recently(now()));
         if let Some(why) = repeats {
             return Err(why.into());
         }
-        let Err(why) = self.gate.ask(strand, || self.progress.ended()) else {
-            watch.served();
+        let Err(why) = self.gate.ask(strand, || self.progress.count_end()) else {
+            watch.forget_refusal();
             return Ok(self.guard(strand));
         };
         let found = match why {
-            Refused::Taken => Found::Busy,
-            Refused::Turn => Found::Turn,
-            Refused::Locked => Found::Locked,
+            Refused::Taken => WaitReason::Busy,
+            Refused::Turn => WaitReason::Turn,
+            Refused::Locked => WaitReason::Locked,
         };
         let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
         // Do not record a refusal with `Locked`, so that the next ask reaches the gate. If this strand has the turn, the gate may forget
         // the strand before that ask, and remembers it again only when an ask reaches the gate.
-        if found != Found::Locked {
-            watch.refused(now());
+        if found != WaitReason::Locked {
+            watch.record_refusal(now());
         }
         Err(if stuck { Blocked::Stuck } else { why.into() })
     }
 
     /// Records that a strand has found the chip busy. Returns `true` if the hub is stuck. [`ask`](Self::ask) explains `watch` and `now`.
-    pub(crate) fn chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
-        self.progress.chip_busy();
-        watch.look(&self.progress, Found::Busy, self.gate.entered(), now)
+    pub(crate) fn record_chip_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
+        self.progress.count_chip_busy();
+        watch.look(&self.progress, WaitReason::Busy, self.gate.entered(), now)
     }
 
     /// Counts the end of an access that did not pass through the gate.
-    pub(crate) fn access_ended(&self) {
-        self.progress.ended();
+    pub(crate) fn count_access_end(&self) {
+        self.progress.count_end();
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
         // Count before the release: a strand that asks afterwards must not count the time before the release as busy.
         if self.gate.is_blocked_by(dead) {
-            self.progress.ended();
+            self.progress.count_end();
         }
         self.gate.abandon(dead);
     }
 
     /// Forgets every strand, as in a new hub. Call this function only while no strand can ask.
-    pub(crate) fn renew(&self) {
-        self.gate.renew();
+    pub(crate) fn reset(&self) {
+        self.gate.reset();
     }
 }
 
@@ -151,28 +151,28 @@ impl From<Refused> for Blocked {
 
 impl HubGuard<'_> {
     pub(crate) fn complete(self) {
-        self.arbiter.progress.ended();
+        self.arbiter.progress.count_end();
     }
 
     /// Releases the hub after a failed access, and reserves the next turn for this strand.
     pub(crate) fn keep_turn(self) {
-        self.arbiter.progress.ended();
-        self.give_back();
+        self.arbiter.progress.count_end();
+        self.release_and_keep_turn();
     }
 
-    fn give_back(self) {
+    fn release_and_keep_turn(self) {
         let Self { arbiter, strand } = self;
         // Forget the guard, because a drop would release the hub without reserving the turn.
         core::mem::forget(self);
-        arbiter.gate.give_back(strand);
+        arbiter.gate.release_and_keep_turn(strand);
     }
 
     /// Releases the hub, and reserves the next turn for this strand, because the chip was busy with an earlier access and did nothing.
     /// [`ask`](HubArbiter::ask) explains `watch` and `now`.
     pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
         let arbiter = self.arbiter;
-        self.give_back();
-        if arbiter.chip_busy(watch, now) { Blocked::Stuck } else { Blocked::Taken }
+        self.release_and_keep_turn();
+        if arbiter.record_chip_busy(watch, now) { Blocked::Stuck } else { Blocked::Taken }
     }
 }
 

@@ -54,7 +54,7 @@ pub enum HubEvent {
     /// The death of this strand is reported.
     Died(StrandId),
     /// The hub is scrubbed for another guest. No strand can ask during the scrub.
-    Renewed,
+    Reset,
 }
 
 /// The answer to the strand that asks; always [`Refused`](Self::Refused) for an event in which no strand asks.
@@ -96,7 +96,7 @@ impl Turns {
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
             // `last` is reset too, because it would tell the next guest which of the previous guest's strands had the last turn.
-            HubEvent::Renewed => self = Self::NEW,
+            HubEvent::Reset => self = Self::NEW,
         }
         (self, Answer::Refused)
     }

@@ -32,7 +32,7 @@ pub struct Counts {
 
 /// Why a strand that asked for a unit did not get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum WaitReason {
     /// Another access is in flight, or the chip is busy.
     Busy,
     /// Another strand has the turn.
@@ -54,12 +54,12 @@ pub struct Watch {
 
 impl Watch {
     /// Evaluates a look at a unit that the strand did not get. Returns the next state, and `true` if the unit is stuck.
-    pub fn step(mut self, found: Found, counts: Counts, now: u64) -> (Self, bool) {
+    pub fn step(mut self, found: WaitReason, counts: Counts, now: u64) -> (Self, bool) {
         let before = core::mem::replace(&mut self.counts, counts);
         let busy = match found {
-            Found::Busy => true,
-            Found::Turn => counts.chip_busy != before.chip_busy,
-            Found::Locked => counts.entered == before.entered,
+            WaitReason::Busy => true,
+            WaitReason::Turn => counts.chip_busy != before.chip_busy,
+            WaitReason::Locked => counts.entered == before.entered,
         };
         self.waited = self.waited.filter(|_| counts.ended == before.ended);
         if !busy {

@@ -35,7 +35,7 @@ pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
 /// [r](crate::hubs::turns).
 pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 
-pub(crate) use judgement::Found;
+pub(crate) use judgement::WaitReason;
 pub use judgement::{BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 
 /// The counts of a unit. A strand that finds the unit busy compares them with the counts of its last look.
@@ -58,11 +58,11 @@ impl Progress {
 
     /// Counts the end of an access. The caller releases the unit afterwards.
     #[inline(always)]
-    pub(crate) fn ended(&self) {
+    pub(crate) fn count_end(&self) {
         self.ended.fetch_add(1, Ordering::SeqCst);
     }
 
-    pub(crate) fn chip_busy(&self) {
+    pub(crate) fn count_chip_busy(&self) {
         self.chip_busy.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -112,17 +112,17 @@ impl Stopwatch {
     /// Returns `true` if a refusal was counted in the last [`REPEAT_TICKS`]. Ignores a refusal at the tick `now`, because the clock may
     /// stand still.
     #[inline(always)]
-    pub(crate) fn repeats(&self, now: u64) -> bool {
+    pub(crate) fn refused_recently(&self, now: u64) -> bool {
         now.wrapping_sub(self.counted.load(Ordering::Relaxed)) < REPEAT_TICKS
     }
 
     /// Notes the time of a counted refusal.
-    pub(crate) fn refused(&self, now: u64) {
+    pub(crate) fn record_refusal(&self, now: u64) {
         self.counted.store(now.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Forgets the last refusal, because the gate no longer remembers the strand.
-    pub(crate) fn served(&self) {
+    pub(crate) fn forget_refusal(&self) {
         self.counted.store(Self::NEVER, Ordering::Relaxed);
     }
 
@@ -131,7 +131,7 @@ impl Stopwatch {
     pub(crate) fn look(
         &self,
         progress: &Progress,
-        found: Found,
+        found: WaitReason,
         entered: u32,
         now: impl FnOnce() -> u64,
     ) -> bool {

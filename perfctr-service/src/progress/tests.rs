@@ -6,12 +6,12 @@ use std::vec::Vec;
 use guest_abi::Hub;
 use proptest::prelude::*;
 
-use super::judgement::{Counts, Found, Watch};
+use super::judgement::{Counts, WaitReason, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 use super::{REPEAT_TICKS, Stopwatch, Stopwatches};
 
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the previous look.
-type Look = (Found, [u32; 3], u64);
+type Look = (WaitReason, [u32; 3], u64);
 
 /// Evaluates looks, the first of them after time `from`. Returns, for each look, whether the unit is then stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
@@ -29,7 +29,7 @@ fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
 }
 
 const fn busy(ticks: u64) -> Look {
-    (Found::Busy, [0; 3], ticks)
+    (WaitReason::Busy, [0; 3], ticks)
 }
 
 const BUSY: Look = busy(PAUSE);
@@ -56,16 +56,16 @@ fn cases() {
         (&[busy(back(1)), BUSY], None),
         (&[busy(back(LIMIT)), BUSY], None),
         // An access has ended since the previous look.
-        (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
-        (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
+        (&[(WaitReason::Busy, [1, 0, 0], PAUSE), BUSY], None),
+        (&[(WaitReason::Turn, [1, 0, 0], 0), BUSY], None),
         // Another strand has the turn. The look counts if the chip has been busy since the previous look.
-        (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
-        (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
-        (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
-        (&[(Found::Turn, [0, 0, 0], PAUSE), busy(1)], None),
+        (&[(WaitReason::Turn, [0, 1, 0], PAUSE)], Some(33)),
+        (&[(WaitReason::Turn, [0, 0, 0], PAUSE)], None),
+        (&[(WaitReason::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
+        (&[(WaitReason::Turn, [0, 0, 0], PAUSE), busy(1)], None),
         // The gate cannot be entered. Since the previous look, either no strand or one strand has entered it.
-        (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
-        (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
+        (&[(WaitReason::Locked, [0, 0, 0], PAUSE)], Some(33)),
+        (&[(WaitReason::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {
         assert_eq!(stuck_with(last), expected, "{last:?}");
     }
@@ -81,9 +81,9 @@ fn a_strand_has_a_stopwatch_for_each_unit() {
 
 fn looks() -> impl Strategy<Value = Vec<Look>> {
     let found = prop_oneof![
-        4 => Just(Found::Busy),
-        1 => Just(Found::Turn),
-        1 => Just(Found::Locked),
+        4 => Just(WaitReason::Busy),
+        1 => Just(WaitReason::Turn),
+        1 => Just(WaitReason::Locked),
     ];
     let ticks = prop_oneof![
         6 => 0..=PAUSE,
@@ -112,7 +112,7 @@ proptest! {
     fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
         // Let every look find the unit busy: otherwise two pauses in a row can add up to a time that wraps to a short time.
-        looks.iter_mut().for_each(|look| look.0 = Found::Busy);
+        looks.iter_mut().for_each(|look| look.0 = WaitReason::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
@@ -121,16 +121,16 @@ proptest! {
     #[test]
     fn a_refusal_counts_once_in_the_time(last: u64, gap in prop_oneof![0..4_u64, (1 << 19) - 2..(1_u64 << 19) + 3, 0..u64::MAX]) {
         let watch = Stopwatch::new();
-        watch.refused(last);
+        watch.record_refusal(last);
         let counts = gap.wrapping_sub(1) >= 1 << 19;
-        prop_assert_eq!(!watch.repeats(last.wrapping_add(gap)), counts, "{}", gap);
+        prop_assert_eq!(!watch.refused_recently(last.wrapping_add(gap)), counts, "{}", gap);
         prop_assert_eq!(REPEAT_TICKS, 0x8_0000);
     }
 
     /// A strand keeps asking for a dead unit, without a pause. The unit is stuck exactly when the limit has passed.
     #[test]
     fn a_unit_that_is_dead_is_stuck(from: u64, gaps in prop::collection::vec(1..=PAUSE, 200..400)) {
-        let looks = gaps.iter().map(|ticks| (Found::Busy, [0; 3], *ticks));
+        let looks = gaps.iter().map(|ticks| (WaitReason::Busy, [0; 3], *ticks));
         let first = stuck(from, looks).iter().position(|stuck| *stuck);
         let waited: Vec<u64> = (0..gaps.len()).map(|look| gaps[1..=look].iter().sum()).collect();
         let expected = waited.iter().position(|waited| *waited >= LIMIT);

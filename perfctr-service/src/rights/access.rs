@@ -20,7 +20,7 @@ use crate::{Grant, Unit};
 pub(crate) struct AccessWord(u64);
 
 /// The number of registers with their own bit: all registers below the hubs' registers.
-pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_HUB.id();
+pub(crate) const NON_HUB_REGISTERS: u64 = PerfReg::FIRST_HUB.id();
 /// The number of registers of one hub, which share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
@@ -61,7 +61,7 @@ impl AccessWord {
     pub(crate) const HT: Self = Self(bit(HT));
     /// All bits that the fast path tests. If the bit for a call is clear, the slow path decides.
     pub(crate) const FAST: Self = Self(bits(0, L2));
-    pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
+    pub(crate) const HUBS: Self = Self(bits(NON_HUB_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
     /// The bits that are set in the word for recorded calls (which has no version) while recording is being switched off, so that the word
     /// stays closed.
@@ -91,7 +91,7 @@ impl AccessWord {
 
     #[inline(always)]
     pub(crate) const fn hub(self, hub: Hub) -> bool {
-        self.has(SINGLE_REGISTERS + hub.index() as u64)
+        self.has(NON_HUB_REGISTERS + hub.index() as u64)
     }
 
     #[inline(always)]
@@ -146,7 +146,7 @@ impl AccessWord {
     /// Returns the place that allows a register. [`AccessWord`] describes places. The place of register 1 is never set.
     pub(crate) const fn place(register: PerfReg) -> u64 {
         match register.kind() {
-            RegisterKind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
+            RegisterKind::Hub { hub, .. } => NON_HUB_REGISTERS + hub.index() as u64,
             _ => register.id(),
         }
     }
@@ -165,7 +165,7 @@ impl AccessWord {
             Unit::Mcu(node, mcu) => Self::NOTHING
                 .with(PerfReg::dram(node, mcu, McuRole::Pcr))
                 .with(PerfReg::dram(node, mcu, McuRole::Pic)),
-            Unit::Hub(hub) => Self(bit(SINGLE_REGISTERS + hub.index() as u64)),
+            Unit::Hub(hub) => Self(bit(NON_HUB_REGISTERS + hub.index() as u64)),
             Unit::L2(_) => Self(bit(L2)),
         }
     }
@@ -229,7 +229,7 @@ mod tests {
             let but = AccessWord::from_bits(!(1 << bit));
             let place = if BY_SIGN { 63 - bit } else { bit };
             assert_eq!((only.ht(), but.ht()), (place == 22, place != 22), "{bit}");
-            for id in 0..SINGLE_REGISTERS {
+            for id in 0..NON_HUB_REGISTERS {
                 let seen = (only.register(id), but.register(id));
                 assert_eq!(seen, (place == id, place != id), "{bit} {id}");
             }

@@ -45,11 +45,11 @@ impl Grants {
         if guests > GuestId::COUNT {
             return Err(ConfigError::TooManyGuests);
         }
-        Ok(Self::none_of_first(guests))
+        Ok(Self::none_saturating(guests))
     }
 
     /// Returns a configuration that grants nothing, of `guests` guests or of [`GuestId::COUNT`] guests, whichever is fewer.
-    pub(crate) const fn none_of_first(guests: usize) -> Self {
+    pub(crate) const fn none_saturating(guests: usize) -> Self {
         let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }
     }

@@ -44,7 +44,7 @@ pub(crate) struct GuestRights {
     // This field comes first, so that the address of the words takes no addition.
     words: FastWords,
     /// The fast path while calls are traced. `access` then has no fast path, so untraced calls need no test for the tracer.
-    recorded: AtomicU64,
+    traced_access: AtomicU64,
     /// `true` while calls are traced.
     traced: AtomicBool,
     /// `true` from a reset of the guest until the guest has its rights back.
@@ -68,7 +68,7 @@ const KNOWN_VERSIONS: usize = 4;
 const _: () = assert!(Vfalls::VERSIONS.len() < KNOWN_VERSIONS);
 
 /// Words with a version and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
-static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
+static STRAND_FAST_PATHS: [AccessWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [AccessWord::NOTHING; 8 * KNOWN_VERSIONS];
     let mut index = 8;
     while index < all.len() {
@@ -83,8 +83,8 @@ static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     all
 };
 
-/// Words with a version and the refusals for register 0. The index is as in [`OPENED_OF_STRAND`].
-static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
+/// Words with a version and the refusals for register 0. The index is as in [`STRAND_FAST_PATHS`].
+static STRAND_REFUSALS: [RefusalWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [RefusalWord::CLOSED; 8 * KNOWN_VERSIONS];
     let mut index = 0;
     while index < all.len() {
@@ -95,7 +95,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
             StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
         };
         let version = VfallsVersion::new((index / 8) as u8);
-        all[index] = RefusalWord::of_version(version).or(word);
+        all[index] = RefusalWord::for_version(version).or(word);
         index += 1;
     }
     all
@@ -120,7 +120,7 @@ impl GuestRights {
                     access: AtomicU64::new(AccessWord::NOTHING.bits()),
                     refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
                 },
-                recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
+                traced_access: AtomicU64::new(AccessWord::NOTHING.bits()),
                 traced: AtomicBool::new(false),
                 starting: AtomicBool::new(false),
                 granted: AtomicU8::new(Grant::NONE.bits()),
@@ -171,8 +171,8 @@ impl GuestRights {
     }
 
     #[inline(always)]
-    pub(crate) fn recorded(&self) -> AccessWord {
-        AccessWord::from_bits(self.recorded.load(BEFORE_DEVICE))
+    pub(crate) fn traced_access(&self) -> AccessWord {
+        AccessWord::from_bits(self.traced_access.load(BEFORE_DEVICE))
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
@@ -263,19 +263,19 @@ impl GuestRights {
             let new = change(old);
             exchange(&self.words.access, old, self.with_fast(new, new, false, out))
         });
-        self.renew_refusals(tries, out);
+        self.update_refusals(tries, out);
         changed
             && (!self.traced.load(Ordering::SeqCst)
                 || (0..tries).any(|_| {
-                    let old = AccessWord::from_bits(self.recorded.load(Ordering::SeqCst));
+                    let old = AccessWord::from_bits(self.traced_access.load(Ordering::SeqCst));
                     let new = self.with_fast(old, self.load(), true, out);
-                    exchange(&self.recorded, old, new)
+                    exchange(&self.traced_access, old, new)
                 }))
     }
 
     /// Derives the refusals, unless they are held. If other strands disturb every try, changes nothing: one of them has then stored the
     /// correct word, or has closed the refusals.
-    pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
+    pub(super) fn update_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
             let old = RefusalWord::from_bits(refusals.load(Ordering::SeqCst));
@@ -295,7 +295,7 @@ impl GuestRights {
     /// Replaces the refusals if they are still `old`. Returns `true` if they were replaced, or if they are held.
     #[inline(always)]
     fn exchange_refusals(&self, old: RefusalWord, new: RefusalWord, order: Ordering) -> bool {
-        let (old, held, new) = (old.bits(), old.is_held(), old.renewed(new).bits());
+        let (old, held, new) = (old.bits(), old.is_held(), old.replaced_by(new).bits());
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
@@ -303,7 +303,7 @@ impl GuestRights {
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
-        let of_strand = OPENED_OF_STRAND[8 * version + rights % 8];
+        let of_strand = STRAND_FAST_PATHS[8 * version + rights % 8];
         let opened = self.opened[2 * version + rights % 2].load(Ordering::Relaxed);
         AccessWord::from_bits(opened).or(of_strand)
     }
@@ -312,7 +312,7 @@ impl GuestRights {
     #[inline(always)]
     fn refused(&self, version: VfallsVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
-        let of_strand = REFUSED_OF_STRAND[8 * version + rights % 8];
+        let of_strand = STRAND_REFUSALS[8 * version + rights % 8];
         let refused = self.refused[2 * version + rights % 2].load(Ordering::Relaxed);
         RefusalWord::from_bits(refused).or(of_strand)
     }
@@ -344,12 +344,12 @@ impl GuestRights {
 
     fn close_refusals(&self) {
         self.words.refusals.fetch_add(RefusalWord::CHANGE.bits(), Ordering::SeqCst);
-        self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
+        self.words.refusals.fetch_and(RefusalWord::PRESERVED.bits(), Ordering::SeqCst);
     }
 
     /// Turns the tracing of the guest's calls on or off. The caller must call [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
-        let closed = if traced { &self.words.access } else { &self.recorded };
+        let closed = if traced { &self.words.access } else { &self.traced_access };
         // Clear the word before the setting changes, because a guest may release its version meanwhile. Clear it again afterwards, because a
         // strand may have loaded the old setting.
         let clear = || {
@@ -357,12 +357,12 @@ impl GuestRights {
             self.close_refusals();
         };
         if !traced {
-            self.recorded.fetch_or(AccessWord::HELD.bits(), Ordering::SeqCst);
+            self.traced_access.fetch_or(AccessWord::HELD.bits(), Ordering::SeqCst);
         }
         clear();
         self.traced.store(traced, Ordering::SeqCst);
         clear();
-        self.recorded.fetch_and(!AccessWord::HELD.bits(), Ordering::SeqCst);
+        self.traced_access.fetch_and(!AccessWord::HELD.bits(), Ordering::SeqCst);
     }
 
     /// Clears `bits`. The caller must first change the state from which the bits are derived.
@@ -370,18 +370,18 @@ impl GuestRights {
         clear(&self.words.access, bits);
         // Clear this word even if calls are not traced. It may still hold the bits, because a strand that turns the tracer off stores the
         // setting before it clears this word.
-        clear(&self.recorded, bits.without(AccessWord::HELD));
+        clear(&self.traced_access, bits.without(AccessWord::HELD));
     }
 
     /// Removes all rights that `grant` does not contain.
-    pub(super) fn keep(&self, grant: Grant) {
+    pub(super) fn restrict_to(&self, grant: Grant) {
         let lost = AccessWord::from_grant(Grant::ALL).without(AccessWord::from_grant(grant));
         self.withdraw(lost.or(AccessWord::FAST));
     }
 
     /// Adds the rights of `grant` if `may` returns `true`. Returns `true` if the rights are added. A strand that revokes rights must
     /// first change the state that `may` tests.
-    pub(super) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
+    pub(super) fn add_rights(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
         self.hold();
         let mut added = false;
         for _ in 0..TRIES {
@@ -402,7 +402,7 @@ impl GuestRights {
     /// Marks a reset guest as starting, and removes its rights until everything that the guest could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
-        self.keep(Grant::NONE);
+        self.restrict_to(Grant::NONE);
     }
 
     /// Removes the mark of `start`: the guest has all its rights again, or gets them in the next step.
@@ -442,7 +442,7 @@ impl GuestRights {
         let opened = self.opened(allowed.version(), allowed.rights());
         let out = match out.bits() {
             0 => AccessWord::NOTHING,
-            bits => of_units(bits),
+            bits => units_access(bits),
         };
         closed.or(opened.without(AccessWord::VERSION.or(out)))
     }
@@ -464,6 +464,6 @@ fn clear(word: &AtomicU64, bits: AccessWord) {
 /// Returns the access bits of the units in the set `bits`. Not inlined, because usually no unit is out of service.
 #[cold]
 #[inline(never)]
-fn of_units(bits: u32) -> AccessWord {
+fn units_access(bits: u32) -> AccessWord {
     AccessWord::from_units(UnitSet::units(bits))
 }

@@ -30,7 +30,7 @@ impl Machine {
 
     /// Returns the ledger for the owner of the lock. To `asked`, the ledger adds each strand that it asks to scrub or to acknowledge.
     pub fn ledger<'a>(&'a self, asked: &'a mut StrandSet) -> impl Ledger + use<'a> {
-        self.rights.locked(&self.units, asked)
+        self.rights.ledger(&self.units, asked)
     }
 
     /// Returns the rights that a guest is granted and holds.
@@ -44,7 +44,7 @@ impl Machine {
             let rights = self.rights.guest(guest);
             rights.set_granted(holding.granted);
             rights.start();
-            rights.raise(holding.held, || true);
+            rights.add_rights(holding.held, || true);
             if !holding.starting {
                 rights.started();
             }
@@ -101,8 +101,8 @@ impl Machine {
                 request.ask(scrub);
             }
         }
-        if asked.is_excused() {
-            request.excuse();
+        if asked.is_dead() {
+            request.mark_dead();
         }
     }
 
@@ -132,8 +132,8 @@ impl Machine {
     }
 
     /// Returns the units to service.
-    pub fn put_back(&self) {
-        self.rights.put_back(&self.units, UNIT, || ());
+    pub fn return_to_service(&self) {
+        self.rights.return_to_service(&self.units, UNIT, || ());
     }
 
     /// Resets a guest: marks the reset, and takes away all rights that the guest holds. The lock's owner then completes the reset.

@@ -53,7 +53,7 @@ pub(crate) struct Rights {
     requests: [Request; STRANDS],
     lock: OwnedLock,
     /// The number of times that a strand has taken the lock.
-    taken: AtomicU32,
+    lock_count: AtomicU32,
     /// `true` if there is work that the lock's owner may not have seen. It is accessed only by exchanges, because loom does not order a
     /// store and a load.
     marked: AtomicBool,
@@ -78,7 +78,7 @@ impl Rights {
                 guest_count: plain::AtomicUsize::new(0),
                 requests: array_of!(Request::new(); STRANDS),
                 lock: OwnedLock::new(),
-                taken: AtomicU32::new(0),
+                lock_count: AtomicU32::new(0),
                 marked: AtomicBool::new(false),
                 resets: array_of!(AtomicU64::new(0); GuestId::COUNT.div_ceil(64)),
                 resetting: AtomicId::none(),

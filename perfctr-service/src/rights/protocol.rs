@@ -90,7 +90,7 @@ impl Asked {
     }
 
     /// Returns `true` if the strand is dead, so that no change waits for it.
-    pub const fn is_excused(self) -> bool {
+    pub const fn is_dead(self) -> bool {
         self.excused()
     }
 }
@@ -116,7 +116,7 @@ pub enum Global {
     Held(GuestId),
     /// This guest is losing `global`, and a strand is marking the units that the guest could program, so that they are scrubbed. If this
     /// strand dies, another strand marks the units again.
-    Listed(GuestId),
+    Revoking(GuestId),
     /// This guest has lost `global`, and the units that the guest could program are not all scrubbed yet.
     Revoked(GuestId),
 }
@@ -129,7 +129,7 @@ pub enum GlobalEvent {
     /// `global` is revoked from the guest that has it, or that has lost it and still has units to be scrubbed.
     Revoke,
     /// All units that the loser of `global` could program are marked.
-    ListIsWhole,
+    UnitsMarked,
     /// All marked units are scrubbed or out of service.
     Scrubbed,
 }
@@ -139,8 +139,8 @@ impl Global {
     pub fn step(self, event: GlobalEvent) -> Self {
         match (self, event) {
             (Self::Free, GlobalEvent::Grant(guest)) => Self::Held(guest),
-            (Self::Held(user) | Self::Revoked(user), GlobalEvent::Revoke) => Self::Listed(user),
-            (Self::Listed(user), GlobalEvent::ListIsWhole) => Self::Revoked(user),
+            (Self::Held(user) | Self::Revoked(user), GlobalEvent::Revoke) => Self::Revoking(user),
+            (Self::Revoking(user), GlobalEvent::UnitsMarked) => Self::Revoked(user),
             (Self::Revoked(_), GlobalEvent::Scrubbed) => Self::Free,
             (state, _) => state,
         }
@@ -150,7 +150,7 @@ impl Global {
     pub const fn user(self) -> Option<GuestId> {
         match self {
             Self::Free => None,
-            Self::Held(user) | Self::Listed(user) | Self::Revoked(user) => Some(user),
+            Self::Held(user) | Self::Revoking(user) | Self::Revoked(user) => Some(user),
         }
     }
 
@@ -163,7 +163,7 @@ impl Global {
         let (kind, user) = match self {
             Self::Free => return 0,
             Self::Held(user) => (1, user),
-            Self::Listed(user) => (2, user),
+            Self::Revoking(user) => (2, user),
             Self::Revoked(user) => (3, user),
         };
         (user.index() as u32) << 2 | kind
@@ -173,7 +173,7 @@ impl Global {
     pub fn from_bits(bits: u32) -> Self {
         match (bits & 3, GuestId::new(bits as usize >> 2)) {
             (1, Some(user)) => Self::Held(user),
-            (2, Some(user)) => Self::Listed(user),
+            (2, Some(user)) => Self::Revoking(user),
             (3, Some(user)) => Self::Revoked(user),
             _ => Self::Free,
         }

@@ -70,7 +70,7 @@ impl RefusalWord {
     pub(crate) const CARRY: Self = Self(1 << 32);
     pub(crate) const CHANGE: Self = Self(1 << 9);
     /// The bits that remain when a word is closed.
-    pub(crate) const KEPT: Self = Self((Self::CARRY.0 - Self::CHANGE.0) | Self::HELD.0);
+    pub(crate) const PRESERVED: Self = Self((Self::CARRY.0 - Self::CHANGE.0) | Self::HELD.0);
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -82,7 +82,7 @@ impl RefusalWord {
 
     /// Returns an open word for `version`. Without a version, the word refuses every call. With a version, it refuses only calls with a
     /// number that no register has.
-    pub(crate) const fn of_version(version: VfallsVersion) -> Self {
+    pub(crate) const fn for_version(version: VfallsVersion) -> Self {
         Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
 
@@ -102,8 +102,8 @@ impl RefusalWord {
     /// Returns the refusals of `new` with this word's count of changes.
     #[inline(always)]
     #[must_use]
-    pub(crate) const fn renewed(self, new: Self) -> Self {
-        Self(self.0 & Self::KEPT.0 | new.0)
+    pub(crate) const fn replaced_by(self, new: Self) -> Self {
+        Self(self.0 & Self::PRESERVED.0 | new.0)
     }
 
     /// Adds the refusal of these hubs, with the reason `why`. The reason is the same for all hubs.
@@ -214,12 +214,12 @@ mod tests {
             (RefusalWord::CARRY, 1 << 32),
             (RefusalWord::CHANGE, 1 << 9),
             (RefusalWord::HELD, 1 << 2),
-            (RefusalWord::of_version(VfallsVersion::NONE), 1 << 63 | 3),
-            (RefusalWord::of_version(V1_1), 1 << 63 | 1),
+            (RefusalWord::for_version(VfallsVersion::NONE), 1 << 63 | 3),
+            (RefusalWord::for_version(V1_1), 1 << 63 | 1),
         ] {
             assert_eq!(word.bits(), expected, "{word:?}");
         }
-        let counted = RefusalWord::from_bits(u64::MAX).renewed(RefusalWord::L2);
+        let counted = RefusalWord::from_bits(u64::MAX).replaced_by(RefusalWord::L2);
         assert_eq!(counted.bits(), 1 << 46 | 0xffff_fe04);
     }
 
@@ -233,17 +233,17 @@ mod tests {
             (Class::Hub, 3),
             (Class::Invalid, 90),
         ];
-        let all = RefusalWord::of_version(V1_1).or(RefusalWord::from_bits(u64::MAX << 36));
+        let all = RefusalWord::for_version(V1_1).or(RefusalWord::from_bits(u64::MAX << 36));
         for (class, index) in classes {
             let none = VfallsVersion::NONE;
             let refusal = |word: RefusalWord, version| word.refusal(version, class, index, false);
-            assert_eq!(refusal(RefusalWord::of_version(none), none), Some(Refusal::BadTrap));
-            assert_eq!(refusal(RefusalWord::of_version(none), V1_1), None);
+            assert_eq!(refusal(RefusalWord::for_version(none), none), Some(Refusal::BadTrap));
+            assert_eq!(refusal(RefusalWord::for_version(none), V1_1), None);
             assert_eq!(refusal(all, none), None);
             assert_eq!(refusal(all, VfallsVersion::new(1)), None);
             assert!(refusal(all, V1_1).is_some());
             for version in [0, 1, 2] {
-                let kept = RefusalWord::KEPT;
+                let kept = RefusalWord::PRESERVED;
                 assert_eq!(refusal(kept, VfallsVersion::new(version)), None);
             }
         }

@@ -25,7 +25,7 @@ impl Request {
     }
 
     /// Excuses a dead strand: no change waits for it. If it comes back, it still acknowledges before anything else.
-    pub(crate) fn excuse(&self) {
+    pub(crate) fn mark_dead(&self) {
         self.add(StrandEvent::Dies);
     }
 

@@ -18,14 +18,14 @@ impl Rights {
 
     pub(crate) fn lock(&self, on: StrandId, tries: usize) -> Option<OwnedGuard<'_>> {
         let guard = self.lock.lock(on, tries)?;
-        self.taken.fetch_add(1, Ordering::SeqCst);
+        self.lock_count.fetch_add(1, Ordering::SeqCst);
         Some(guard)
     }
 
     /// Returns how often the lock has been taken; `None` while the lock has an owner. If two calls return the same number, no step except a
     /// reset has begun in between.
-    pub(super) fn at_rest(&self) -> Option<u32> {
-        let taken = self.taken.load(Ordering::SeqCst);
+    pub(super) fn idle_lock_count(&self) -> Option<u32> {
+        let taken = self.lock_count.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
     }
 
@@ -168,18 +168,18 @@ mod tests {
         assert_eq!([0, 1, 7, 8, 100].map(rounds), expected);
     }
 
-    /// While a strand owns the lock, a change may be pending. Two results of `at_rest` show whether a strand owned the lock in between.
+    /// While a strand owns the lock, a change may be pending. Two results of `idle_lock_count` show whether a strand owned the lock in between.
     #[test]
     fn the_owner_of_the_lock_may_be_at_work_on_a_change() {
         let rights = rights(true);
         let on = StrandId::new(3).unwrap();
-        let before = rights.at_rest().unwrap();
+        let before = rights.idle_lock_count().unwrap();
         assert_eq!(rights.pending(), None);
         let lock = rights.lock(on, 1);
-        assert_eq!(rights.at_rest(), None);
+        assert_eq!(rights.idle_lock_count(), None);
         assert_eq!(rights.pending(), Some(StrandSet::EMPTY));
         drop(lock);
-        assert_ne!(rights.at_rest().unwrap(), before);
+        assert_ne!(rights.idle_lock_count().unwrap(), before);
         assert_eq!(rights.pending(), None);
     }
 }

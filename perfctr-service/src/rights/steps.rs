@@ -15,14 +15,14 @@ use crate::{Grant, Grants, StrandSet};
 pub(crate) const TRIES: usize = 4;
 
 /// The [`Ledger`] of the strand that owns the lock.
-pub(crate) struct Locked<'a> {
+pub(crate) struct LockedLedger<'a> {
     rights: &'a Rights,
     units: &'a Units,
     /// The strands that the owner has asked to scrub or to acknowledge, and that need a cross-call.
     pub(crate) asked: &'a mut StrandSet,
 }
 
-impl<'a> Ledger for Locked<'a> {
+impl<'a> Ledger for LockedLedger<'a> {
     #[inline(always)]
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<'a> {
         self.rights.guests()
@@ -79,14 +79,14 @@ impl<'a> Ledger for Locked<'a> {
     }
 
     #[inline(always)]
-    fn keep(&mut self, guest: GuestId, grant: Grant) {
-        self.rights.guest(guest).keep(grant);
+    fn restrict_to(&mut self, guest: GuestId, grant: Grant) {
+        self.rights.guest(guest).restrict_to(grant);
     }
 
     #[inline(always)]
-    fn raise(&mut self, guest: GuestId, grant: Grant) -> bool {
+    fn add_rights(&mut self, guest: GuestId, grant: Grant) -> bool {
         let may = || !self.rights.is_reset(guest);
-        self.rights.guest(guest).raise(grant, may)
+        self.rights.guest(guest).add_rights(grant, may)
     }
 
     #[inline(always)]
@@ -100,7 +100,7 @@ impl<'a> Ledger for Locked<'a> {
     }
 
     #[inline(always)]
-    fn list(&mut self, guest: GuestId) {
+    fn mark_units(&mut self, guest: GuestId) {
         let nodes = self.rights.guest(guest).nodes();
         for unit in Unit::under_global(nodes).filter(|unit| self.rights.has_unit(*unit)) {
             self.units.set_unclean(unit);
@@ -125,12 +125,16 @@ impl<'a> Ledger for Locked<'a> {
 
 impl Rights {
     #[inline(always)]
-    pub(crate) fn locked<'a>(&'a self, units: &'a Units, asked: &'a mut StrandSet) -> Locked<'a> {
-        Locked { rights: self, units, asked }
+    pub(crate) fn ledger<'a>(
+        &'a self,
+        units: &'a Units,
+        asked: &'a mut StrandSet,
+    ) -> LockedLedger<'a> {
+        LockedLedger { rights: self, units, asked }
     }
 
     pub(crate) fn grants(&self) -> Grants {
-        let mut grants = Grants::none_of_first(self.guest_count());
+        let mut grants = Grants::none_saturating(self.guest_count());
         for guest in self.guests() {
             // The configuration has this guest, so `set` cannot fail.
             let _ = grants.set(guest, self.guest(guest).granted());
@@ -164,15 +168,15 @@ impl Rights {
         let access = AccessWord::from_unit(unit);
         for guest in self.guests.iter().take(self.guest_count()) {
             guest.withdraw(access);
-            guest.renew_refusals(TRIES, out);
+            guest.update_refusals(TRIES, out);
         }
     }
 
     /// Returns a unit to service, and opens the fast paths of all guests again. The caller owns the lock.
-    pub(crate) fn put_back(&self, units: &Units, unit: Unit, noted: impl FnOnce()) {
+    pub(crate) fn return_to_service(&self, units: &Units, unit: Unit, noted: impl FnOnce()) {
         let guests = || self.guests.iter().take(self.guest_count());
         guests().for_each(GuestRights::hold);
-        units.put_back(unit);
+        units.return_to_service(unit);
         noted();
         for guest in guests() {
             guest.release();
@@ -204,7 +208,7 @@ impl Rights {
         is_there: impl Fn(StrandId) -> bool,
     ) -> Option<StrandId> {
         let mut strands = self.guest(guest).strands().iter();
-        strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
+        strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_dead())
     }
 
     /// Serves a cross-call: calls `scrub` and acknowledges. Repeats both if there is a newer request meanwhile.
@@ -223,7 +227,7 @@ impl Rights {
     /// Excuses a dead strand, and frees its lock. Returns all asked strands, because their cross-calls may not have been sent.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
-        self.request(dead).excuse();
+        self.request(dead).mark_dead();
         self.lock.abandon(dead);
         self.strands_whose(Asked::is_asked)
     }
@@ -231,14 +235,14 @@ impl Rights {
     /// Returns the strands that a pending change waits for. See [`pending`](crate::PerfCounterService::pending).
     pub(crate) fn pending(&self) -> Option<StrandSet> {
         for _ in 0..TRIES {
-            let before = self.at_rest();
+            let before = self.idle_lock_count();
             let awaited = self.strands_whose(Asked::is_awaited);
             let guests = self.guests().map(|guest| self.guest(guest).holding());
             if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
             // If the lock was taken meanwhile, a strand that had acknowledged may have been asked again before the last one acknowledged.
-            if before.is_some() && before == self.at_rest() {
+            if before.is_some() && before == self.idle_lock_count() {
                 return None;
             }
         }
@@ -279,7 +283,7 @@ mod tests {
     /// Completes the guest's grant. Returns `true` if the guest then has all rights.
     fn is_given(rights: &Rights) -> bool {
         let (units, mut asked, mut given) = (Units::new(), StrandSet::EMPTY, false);
-        let mut locked = rights.locked(&units, &mut asked);
+        let mut locked = rights.ledger(&units, &mut asked);
         locked.complete(guest(), |held| given = held == Grant::ALL);
         given
     }
@@ -294,7 +298,7 @@ mod tests {
         let rights = rights();
         rights.set_reset(guest());
         let (units, mut asked) = (Units::new(), StrandSet::EMPTY);
-        rights.locked(&units, &mut asked).take_up_resets();
+        rights.ledger(&units, &mut asked).process_resets();
         assert_eq!(rights.guest(guest()).holding(), holding(Grant::NONE, true));
         assert!(!is_given(&rights), "its strand has not acknowledged");
         rights.acknowledge(StrandId::new(0).unwrap(), |_| {});

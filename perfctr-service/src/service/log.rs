@@ -2,7 +2,7 @@
 
 use hv_core::GuestId;
 
-use crate::outage::{Moved, NamedGuest, Sentence};
+use crate::outage::{NamedGuest, OutageMessage, RightMoveMessage};
 use crate::{Cause, Environment, Grants, Outage, PerfCounterService, Right};
 
 impl<E: Environment> PerfCounterService<E> {
@@ -14,15 +14,15 @@ impl<E: Environment> PerfCounterService<E> {
             Cause::Died(dead) => dead,
             _ => outage.strand,
         };
-        let guest = self.rights.guest_of(of).map(|guest| self.named(guest));
-        log::error!(target: crate::LOG, "{}", Sentence { outage, guest });
+        let guest = self.rights.guest_of(of).map(|guest| self.named_guest(guest));
+        log::error!(target: crate::LOG_TARGET, "{}", OutageMessage { outage, guest });
     }
 
     /// Logs how the operator has changed rights. If exactly one guest loses a right and exactly one gets it, writes one message about the
     /// right. Otherwise, writes one message for each guest and right.
     #[cold]
     #[inline(never)]
-    pub(super) fn log_moves(&self, before: &Grants, after: &Grants) {
+    pub(super) fn log_right_moves(&self, before: &Grants, after: &Grants) {
         let is_pending = self.pending().is_some();
         let has = |grants: &Grants, guest, right| grants.get(guest).without(right).is_some();
         for right in Right::ALL.iter().copied() {
@@ -33,21 +33,21 @@ impl<E: Environment> PerfCounterService<E> {
                     had != to && has(after, *guest, right) == to
                 })
             };
-            let say = |from: Option<GuestId>, to: Option<GuestId>| {
-                let [from, to] = [from, to].map(|guest| guest.map(|guest| self.named(guest)));
-                log::info!(target: crate::LOG, "{}", Moved { right, from, to, is_pending });
+            let log_move = |from: Option<GuestId>, to: Option<GuestId>| {
+                let [from, to] = [from, to].map(|guest| guest.map(|guest| self.named_guest(guest)));
+                log::info!(target: crate::LOG_TARGET, "{}", RightMoveMessage { right, from, to, is_pending });
             };
             match [changed(false), changed(true)].map(only) {
-                [Some(from), Some(to)] => say(Some(from), Some(to)),
+                [Some(from), Some(to)] => log_move(Some(from), Some(to)),
                 _ => {
-                    changed(false).for_each(|guest| say(Some(guest), None));
-                    changed(true).for_each(|guest| say(None, Some(guest)));
+                    changed(false).for_each(|guest| log_move(Some(guest), None));
+                    changed(true).for_each(|guest| log_move(None, Some(guest)));
                 }
             }
         }
     }
 
-    fn named(&self, guest: GuestId) -> NamedGuest<'_> {
+    fn named_guest(&self, guest: GuestId) -> NamedGuest<'_> {
         NamedGuest(guest, self.environment.guest_name(guest))
     }
 }

@@ -90,13 +90,13 @@ impl<E: Environment> PerfCounterService<E> {
     /// meanwhile.
     pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
         self.rights.configure(machine, guests)?;
-        self.trace_turned();
+        self.tracer_switched();
         Ok(())
     }
 
     /// Applies the tracer's setting to calls that begin later. The image must call this function after it has switched the tracer on or
     /// off.
-    pub fn trace_turned(&self) {
+    pub fn tracer_switched(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
@@ -181,7 +181,7 @@ impl<E: Environment> PerfCounterService<E> {
         StrandContext {
             service: self,
             guest: self.rights.guest(caller.guest),
-            about: u32::from_le_bytes([
+            event_header: u32::from_le_bytes([
                 0,
                 EOK as u8,
                 caller.guest.number(),
@@ -204,7 +204,7 @@ struct StrandContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
     /// The first four bytes of a served call's event, little-endian: the register (0 here), EOK, the guest, and the strand.
-    about: u32,
+    event_header: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,
     counts: &'a Counts,

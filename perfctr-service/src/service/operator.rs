@@ -135,23 +135,23 @@ impl<E: Environment> PerfCounterService<E> {
             return Err(ChangeError::OtherGuests { given: grants.guests(), there_are });
         }
         grants.check().map_err(ChangeError::Config)?;
-        let mut before = Grants::none_of_first(there_are);
-        self.locked(on, |asked| {
+        let mut before = Grants::none_saturating(there_are);
+        self.with_change_lock(on, |asked| {
             before = self.rights.grants();
             for guest in self.rights.guests() {
                 let grant = grants.get(guest);
                 if grant != before.get(guest) {
-                    self.note_granted(on, guest, grant);
+                    self.record_granted(on, guest, grant);
                 }
             }
-            let revoked = |guest, left| self.note_revoked(on, guest, left);
-            let mut rights = self.rights.locked(&self.units, asked);
+            let revoked = |guest, left| self.record_revoked(on, guest, left);
+            let mut rights = self.rights.ledger(&self.units, asked);
             rights.configure(|guest| grants.get(guest), revoked);
             Ok(())
         })?;
-        self.note_begun(on);
+        self.record_change_begun(on);
         before_log();
-        self.log_moves(&before, grants);
+        self.log_right_moves(&before, grants);
         Ok(self.pending().map_or(Change::Complete, Change::Pending))
     }
 
@@ -185,8 +185,8 @@ impl<E: Environment> PerfCounterService<E> {
             // Otherwise, a store of an earlier hypercall could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
-        self.work(strand, StrandSet::EMPTY);
-        self.note_progress(strand);
+        self.perform_rounds(strand, StrandSet::EMPTY);
+        self.record_change_end(strand);
     }
 
     /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
@@ -213,8 +213,8 @@ impl<E: Environment> PerfCounterService<E> {
             }
         }
         let asked = self.rights.abandon(strand);
-        self.work(on, asked);
-        self.note_progress(on);
+        self.perform_rounds(on, asked);
+        self.record_change_end(on);
     }
 
     /// Returns a repaired unit to service. Scrubs the unit first if it may hold values of a guest that has lost it.
@@ -223,11 +223,11 @@ impl<E: Environment> PerfCounterService<E> {
         if !self.has_unit(unit) {
             return Err(ChangeError::NoSuchUnit(unit));
         }
-        let result = self.locked(on, |_| {
+        let result = self.with_change_lock(on, |_| {
             // The lock is free only after its last owner, or the report of the owner's death, has marked L2 control unclean.
             let held = match unit {
                 Unit::L2(node) => {
-                    let held = self.take_l2(on, node);
+                    let held = self.lock_l2(on, node);
                     let busy = ChangeError::NotClean(unit, AccessError::Busy);
                     Some((node, held.ok_or(busy)?))
                 }
@@ -251,23 +251,24 @@ impl<E: Environment> PerfCounterService<E> {
                 self.units.set_clean(unit);
             }
             match (&held, unit) {
-                (Some((_, held)), _) => held.access_ended(),
-                (None, Unit::Hub(hub)) => self.hub(hub).access_ended(),
+                (Some((_, held)), _) => held.count_access_end(),
+                (None, Unit::Hub(hub)) => self.hub(hub).count_access_end(),
                 (None, _) => {}
             }
-            self.rights.put_back(&self.units, unit, || self.note_returned(on, unit));
+            self.rights
+                .return_to_service(&self.units, unit, || self.record_unit_returned(on, unit));
             Ok(())
         });
-        self.note_progress(on);
+        self.record_change_end(on);
         result
     }
 
     #[inline(always)]
     pub(super) fn reset(&self, guest: GuestId, on: StrandId) {
         self.rights.reset(guest, || {
-            self.note_revoked(on, guest, Grant::NONE);
+            self.record_revoked(on, guest, Grant::NONE);
         });
-        self.work(on, StrandSet::EMPTY);
-        self.note_begun(on);
+        self.perform_rounds(on, StrandSet::EMPTY);
+        self.record_change_begun(on);
     }
 }

@@ -10,8 +10,8 @@ use crate::service::StrandContext;
 use crate::service::call::Access;
 use crate::statistics::Refusal;
 use crate::trace::{
-    ChangeComplete, ChangePending, Conflict, Get, GetRefused, Granted, Held, HubConflict, Revoked,
-    Set, SetRefused, UnitOut, UnitReturned, Why,
+    ChangeComplete, ChangePending, Conflict, Get, GetRefused, Granted, Held, HubConflict,
+    OutageReason, Revoked, Set, SetRefused, UnitOut, UnitReturned,
 };
 use crate::{Environment, Grant, PerfCounterService, Unit};
 
@@ -26,14 +26,14 @@ impl<E: Environment> StrandContext<'_, E> {
         duration: u32,
         ended: u64,
     ) -> bool {
-        let about = || (self.about | u32::from(id as u8)).to_le_bytes();
+        let event_header = || (self.event_header | u32::from(id as u8)).to_le_bytes();
         match access {
             Access::Get => self.record::<_, ALWAYS>(ended, || {
-                let [perfreg, status, guest, strand] = about();
+                let [perfreg, status, guest, strand] = event_header();
                 Get { perfreg, status, guest, strand, duration, value: read }
             }),
             Access::Set(value) => self.record::<_, ALWAYS>(ended, || {
-                let [perfreg, status, guest, strand] = about();
+                let [perfreg, status, guest, strand] = event_header();
                 Set { perfreg, status, guest, strand, duration, value }
             }),
         }
@@ -77,9 +77,9 @@ impl<E: Environment> StrandContext<'_, E> {
         }
     }
 
-    pub(super) fn note_conflict(&self, hub: Hub, why: Conflict) {
+    pub(super) fn record_conflict(&self, hub: Hub, why: Conflict) {
         let (guest, strand) = (self.caller.guest.number(), self.caller.strand.number());
-        self.service.note(self.caller.strand, || HubConflict {
+        self.service.record_event(self.caller.strand, || HubConflict {
             hub: hub.index() as u8,
             why: why as u8,
             guest,
@@ -91,42 +91,45 @@ impl<E: Environment> StrandContext<'_, E> {
 impl<E: Environment> PerfCounterService<E> {
     /// Records an event with the time of strand `on`, if the tracer is on.
     #[inline(always)]
-    pub(super) fn note<V: TraceEvent>(&self, on: StrandId, event: impl FnOnce() -> V) {
+    pub(super) fn record_event<V: TraceEvent>(&self, on: StrandId, event: impl FnOnce() -> V) {
         if let Some(time) = self.trace().time(on) {
             self.trace().record(on, time, event());
         }
     }
 
-    pub(super) fn note_revoked(&self, on: StrandId, guest: GuestId, left: Grant) {
-        self.note(on, || Revoked {
+    pub(super) fn record_revoked(&self, on: StrandId, guest: GuestId, left: Grant) {
+        self.record_event(on, || Revoked {
             guest: guest.number(),
             left: left.bits(),
             strand: on.number().into(),
         });
     }
 
-    pub(super) fn note_granted(&self, on: StrandId, guest: GuestId, grant: Grant) {
-        self.note(on, || Granted {
+    pub(super) fn record_granted(&self, on: StrandId, guest: GuestId, grant: Grant) {
+        self.record_event(on, || Granted {
             guest: guest.number(),
             grant: grant.bits(),
             strand: on.number().into(),
         });
     }
 
-    pub(super) fn note_held(&self, on: StrandId, guest: GuestId, held: Grant) {
-        self.note(on, || Held {
+    pub(super) fn record_held(&self, on: StrandId, guest: GuestId, held: Grant) {
+        self.record_event(on, || Held {
             guest: guest.number(),
             held: held.bits(),
             strand: on.number().into(),
         });
     }
 
-    pub(super) fn note_returned(&self, on: StrandId, unit: Unit) {
-        self.note(on, || UnitReturned { unit: unit.number() as u16, strand: on.number().into() });
+    pub(super) fn record_unit_returned(&self, on: StrandId, unit: Unit) {
+        self.record_event(on, || UnitReturned {
+            unit: unit.number() as u16,
+            strand: on.number().into(),
+        });
     }
 
-    pub(super) fn note_out(&self, on: StrandId, unit: Unit, why: Why) {
-        self.note(on, || UnitOut {
+    pub(super) fn record_unit_out(&self, on: StrandId, unit: Unit, why: OutageReason) {
+        self.record_event(on, || UnitOut {
             unit: unit.number() as u16,
             why: why as u8,
             strand: on.number(),
@@ -134,23 +137,23 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Records the beginning of a change. If the change is already complete, also records its end.
-    pub(super) fn note_begun(&self, on: StrandId) {
+    pub(super) fn record_change_begun(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
         }
         if let Some(awaited) = self.pending() {
-            self.note(on, || ChangePending {
+            self.record_event(on, || ChangePending {
                 awaited: awaited.len() as u16,
                 strand: on.number().into(),
             });
         }
         // Set the flag after the event, so that no strand records the end first.
         self.rights.set_begin_recorded(true);
-        self.note_progress(on);
+        self.record_change_end(on);
     }
 
     /// Records the end of a change if a step has completed it.
-    pub(super) fn note_progress(&self, on: StrandId) {
+    pub(super) fn record_change_end(&self, on: StrandId) {
         if !self.trace().is_on() {
             return;
         }

@@ -4,7 +4,7 @@ use guest_abi::{Hub, Node, StrandId};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::hubs::HubArbiter;
-use crate::l2::{HeldL2, L2Arbiter};
+use crate::l2::{L2Arbiter, L2Guard};
 use crate::statistics::Refusal;
 use crate::table;
 use crate::{Cause, Environment, Outage, PerfCounterService, Unit};
@@ -18,7 +18,7 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     pub(super) fn scrub(&self, on: StrandId, unit: Unit) -> Result<(), AccessError> {
         if let Unit::L2(node) = unit {
-            let held = self.take_l2(on, node).ok_or(AccessError::Busy)?;
+            let held = self.lock_l2(on, node).ok_or(AccessError::Busy)?;
             return self.scrub_l2(on, &held);
         }
         for register in self.units.unscrubbed(unit) {
@@ -38,25 +38,25 @@ impl<E: Environment> PerfCounterService<E> {
             }
             self.units.count_scrubbed(unit);
             if let Unit::Hub(hub) = unit {
-                self.hub(hub).access_ended();
+                self.hub(hub).count_access_end();
             }
         }
         if let Unit::Hub(hub) = unit {
-            self.hub(hub).renew();
+            self.hub(hub).reset();
         }
         Ok(())
     }
 
     #[inline(always)]
-    pub(super) fn take_l2(&self, on: StrandId, node: Node) -> Option<HeldL2<'_>> {
-        self.l2(node).take(on)
+    pub(super) fn lock_l2(&self, on: StrandId, node: Node) -> Option<L2Guard<'_>> {
+        self.l2(node).lock(on)
     }
 
     #[inline(always)]
-    pub(super) fn scrub_l2(&self, on: StrandId, held: &HeldL2<'_>) -> Result<(), AccessError> {
+    pub(super) fn scrub_l2(&self, on: StrandId, held: &L2Guard<'_>) -> Result<(), AccessError> {
         // The unit stays unclean if this fails.
         held.set(self.bus(), on, 0, || ()).map_err(|_| AccessError::Fault)?;
-        held.access_ended();
+        held.count_access_end();
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl<E: Environment> PerfCounterService<E> {
         let now = || self.registers().ticks(strand);
         let stuck = match unit {
             Unit::Mcu(..) => false,
-            Unit::Hub(hub) => self.hub(hub).chip_busy(watches.hub(hub), now),
+            Unit::Hub(hub) => self.hub(hub).record_chip_busy(watches.hub(hub), now),
             Unit::L2(node) => self.l2(node).found_busy(&watches.l2, now),
         };
         if stuck {
@@ -122,7 +122,7 @@ impl<E: Environment> PerfCounterService<E> {
         let was_in_service = self.units.take_out(unit);
         self.rights.withdraw(unit, self.units.out());
         if was_in_service {
-            self.note_out(strand, unit, cause.why());
+            self.record_unit_out(strand, unit, cause.reason());
             self.environment.out_of_service(outage);
         }
         was_in_service

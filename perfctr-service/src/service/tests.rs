@@ -5,7 +5,7 @@ use hv_core::{CallError, Context, Group, Hypervisor, NegotiatedVersion, NoConsol
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-use super::call::{Access, Named};
+use super::call::{Access, RequestedRegister};
 use super::*;
 use crate::Grant;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
@@ -66,9 +66,11 @@ impl<E: Environment> Context for OwnContext<'_, E> {
         let register = usize::try_from(registers.o0)
             .ok()
             .and_then(|number| PerfReg::ALL.into_iter().filter(own).nth(number));
-        let named = register.map_or(Named::Nothing(registers.o0), Named::Register);
+        let named =
+            register.map_or(RequestedRegister::Unknown(registers.o0), RequestedRegister::Known);
         let grant = strand.guest.access().grant();
-        let result = strand.counted(named, access, || strand.call(grant, named, access, |_| true));
+        let result =
+            strand.serve_counted(named, access, || strand.call(grant, named, access, |_| true));
         access.answer(result)
     }
 }

@@ -56,10 +56,10 @@ use crate::{Cause, ChangeError, Environment, Outage, PerfCounterService, StrandS
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Takes one of the operator's steps under the lock, and then [works](Self::work). The step adds to its set each strand that needs a
+    /// Takes one of the operator's steps under the lock, and then [performs rounds](Self::perform_rounds). The step adds to its set each strand that needs a
     /// cross-call.
     #[inline(always)]
-    pub(super) fn locked(
+    pub(super) fn with_change_lock(
         &self,
         on: StrandId,
         step: impl FnOnce(&mut StrandSet) -> Result<(), ChangeError>,
@@ -69,18 +69,18 @@ impl<E: Environment> PerfCounterService<E> {
         let mut asked = StrandSet::EMPTY;
         let result = step(&mut asked);
         drop(lock);
-        self.work(on, asked);
+        self.perform_rounds(on, asked);
         result
     }
 
     /// Performs rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in
     /// `asked`, and to the strands that the rounds have added.
     #[inline(always)]
-    pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
+    pub(super) fn perform_rounds(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.until_unmarked(on, || {
-            self.rights.locked(&self.units, &mut asked).round(
+            self.rights.ledger(&self.units, &mut asked).round(
                 |rights, guest| self.scrub_revoked(on, guest, rights.asked),
-                |guest, held| self.note_held(on, guest, held),
+                |guest, held| self.record_held(on, guest, held),
             );
         });
         if !ended {

@@ -17,7 +17,7 @@ pub use platform::sparc64::layout::{
 use crate::hubs::HubArbiter;
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatch;
-use crate::rights::access::{self, SINGLE_REGISTERS};
+use crate::rights::access::{self, NON_HUB_REGISTERS};
 use crate::rights::guest::FastWords;
 use crate::rights::refusals::{self, RefusalWord, TO_NO_ACCESS};
 use crate::rights::versions::Vfalls;
@@ -54,7 +54,7 @@ pub mod word {
     /// The first of seven words in which the assembly keeps the values that it has read from L2 control banks 1 to 7.
     pub const L2_READ: usize = 11;
     /// The addresses of the hubs' gates. The index of each word is its hub's [place](crate::rights::access::AccessWord::place).
-    pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
+    pub const GATES: usize = crate::rights::access::NON_HUB_REGISTERS as usize;
 }
 
 const fn word(number: usize) -> usize {
@@ -90,7 +90,7 @@ pub const SET: u64 = VFALLS_SET_PERFREG;
 /// The bit in which the function numbers (%o5) for reading and for writing a register differ.
 pub const GET_TO_SET: u64 = GET ^ SET;
 
-pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;
+pub const FIRST_OF_HUB: u64 = NON_HUB_REGISTERS;
 pub const REGISTERS: u64 = PerfReg::COUNT as u64;
 
 pub const GATE_STATE: usize = HubArbiter::STATE;

@@ -39,7 +39,7 @@ impl<'a> Md<'a> {
     }
 
     /// Returns the only child of the root with this name; `None` if there is none. Fails if there are two.
-    pub fn under_root(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
+    pub fn root_child(self, name: &str) -> Result<Option<Node<'a>>, NodeError<'a>> {
         match self.root() {
             Some(root) => root.child(name),
             None => Ok(None),
@@ -50,7 +50,7 @@ impl<'a> Md<'a> {
     /// is missing or invalid.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
-        let Some(node) = self.under_root("platform")? else {
+        let Some(node) = self.root_child("platform")? else {
             return Ok(None);
         };
         let stick_frequency = node.number(STICK)?;
@@ -66,7 +66,7 @@ impl<'a> Md<'a> {
     /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if a node is invalid, or if no machine has this
     /// combination of nodes.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
-        let Some(list) = self.under_root("vf-nodes")? else {
+        let Some(list) = self.root_child("vf-nodes")? else {
             return Ok(None);
         };
         let platform = self.platform()?.ok_or_else(|| list.error(Problem::NoPlatform))?;
@@ -114,7 +114,7 @@ fn numbered<'a, 's, T>(
     node: Node<'a>,
     all: &'s mut [Option<T>],
 ) -> Result<&'s mut Option<T>, NodeError<'a>> {
-    let id = node.needed_number("id")?;
+    let id = node.required_number("id")?;
     let count = all.len();
     match usize::try_from(id).ok().and_then(|id| all.get_mut(id)) {
         None => Err(node.error(Problem::Id(id, count))),

@@ -156,7 +156,7 @@ impl<'a> Node<'a> {
 
     /// Returns the number with this name. Like [`number`](Self::number), but also fails if there is no such
     /// property.
-    pub fn needed_number(self, name: &'static str) -> Result<u64, NodeError<'a>> {
+    pub fn required_number(self, name: &'static str) -> Result<u64, NodeError<'a>> {
         self.number(name)?.ok_or(self.error(Problem::Missing(name)))
     }
 

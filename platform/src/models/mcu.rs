@@ -48,7 +48,7 @@ impl MemoryController {
     }
 
     /// Counts the reads of `lines` cache lines. In total, these reads waited in the read queue for `queued` cycles.
-    pub fn lines_read(&mut self, lines: u64, queued: u64) {
+    pub fn count_lines_read(&mut self, lines: u64, queued: u64) {
         self.count(DramEvent::Reads, lines);
         self.count(DramEvent::ReadWrites, lines);
         self.count(DramEvent::ReadQueueLatency, queued);
@@ -56,7 +56,7 @@ impl MemoryController {
     }
 
     /// Counts the writes of `lines` cache lines. In total, these writes waited in the write queue for `queued` cycles.
-    pub fn lines_written(&mut self, lines: u64, queued: u64) {
+    pub fn count_lines_written(&mut self, lines: u64, queued: u64) {
         self.count(DramEvent::Writes, lines);
         self.count(DramEvent::ReadWrites, lines);
         self.count(DramEvent::WriteQueueLatency, queued);
@@ -64,7 +64,7 @@ impl MemoryController {
     }
 
     /// Counts reads that wait because the write queue holds a write to the same cache line. The caller also reports the reads themselves.
-    pub fn reads_held_back(&mut self, reads: u64) {
+    pub fn count_delayed_reads(&mut self, reads: u64) {
         self.count(DramEvent::WriteBackBufferHits, reads);
     }
 
@@ -91,9 +91,9 @@ mod tests {
     fn after_some_traffic(pcr: u64) -> u64 {
         let mut mcu = MemoryController::new();
         mcu.write(Pcr, pcr).unwrap();
-        mcu.lines_read(2, 110);
-        mcu.lines_written(1, 2000);
-        mcu.reads_held_back(4);
+        mcu.count_lines_read(2, 110);
+        mcu.count_lines_written(1, 2000);
+        mcu.count_delayed_reads(4);
         mcu.read(Pic).unwrap()
     }
 
@@ -101,8 +101,8 @@ mod tests {
     fn counts_reads_from_reset_on() {
         let mut mcu = MemoryController::new();
         assert_eq!([Pcr, Pic].map(|role| mcu.read(role)), [Ok(0); 2]);
-        mcu.lines_read(1, 9);
-        mcu.lines_written(1, 9);
+        mcu.count_lines_read(1, 9);
+        mcu.count_lines_written(1, 9);
         assert_eq!(mcu.read(Pic), Ok(0x0000_0001_0000_0001));
     }
 
@@ -136,17 +136,17 @@ mod tests {
         let mut mcu = MemoryController::new();
         mcu.write(Pcr, 0x01).unwrap();
         mcu.write(Pic, 0x7fff_ffff_7fff_fffe).unwrap();
-        mcu.lines_read(1, 0);
+        mcu.count_lines_read(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x8000_0000_7fff_fffe));
-        mcu.lines_written(1, 0);
+        mcu.count_lines_written(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x8000_0000_7fff_ffff));
-        mcu.lines_written(2, 0);
-        mcu.lines_read(1, 0);
+        mcu.count_lines_written(2, 0);
+        mcu.count_lines_read(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0001));
         mcu.write(Pic, 0x7fff_ffff_8000_0005).unwrap();
-        mcu.lines_written(1, 0);
+        mcu.count_lines_written(1, 0);
         assert_eq!(mcu.read(Pic), Ok(0x7fff_ffff_8000_0006));
-        (0..2).for_each(|_| mcu.lines_read(1, 0));
+        (0..2).for_each(|_| mcu.count_lines_read(1, 0));
         assert_eq!(mcu.read(Pic), Ok(0x8000_0001_8000_0006));
     }
 
@@ -155,21 +155,21 @@ mod tests {
         let mut mcu = MemoryController::new();
         mcu.write(Pcr, 0x45).unwrap();
         mcu.write(Pic, 0x7fff_ffff_0000_0000).unwrap();
-        mcu.lines_read(1, u32::MAX.into());
+        mcu.count_lines_read(1, u32::MAX.into());
         assert_eq!(mcu.read(Pic), Ok(0xffff_fffe_0000_0000));
     }
 
     #[test]
     fn events_and_counters_change_while_it_counts() {
         let mut mcu = MemoryController::new();
-        mcu.lines_read(1, 1);
+        mcu.count_lines_read(1, 1);
         mcu.write(Pcr, 0x10).unwrap();
-        mcu.lines_read(1, 1);
-        mcu.lines_written(1, 1);
+        mcu.count_lines_read(1, 1);
+        mcu.count_lines_written(1, 1);
         assert_eq!(mcu.read(Pic), Ok(0x0000_0002_0000_0002));
         mcu.write(Pic, 0x0000_0050_0000_0060).unwrap();
-        mcu.lines_read(1, 1);
-        mcu.lines_written(1, 1);
+        mcu.count_lines_read(1, 1);
+        mcu.count_lines_written(1, 1);
         assert_eq!(mcu.read(Pic), Ok(0x0000_0051_0000_0061));
     }
 
@@ -177,7 +177,7 @@ mod tests {
     fn a_faulty_controller_counts_but_does_not_answer() {
         let mut mcu = MemoryController::new();
         mcu.set_faulty(true);
-        mcu.lines_read(1, 0);
+        mcu.count_lines_read(1, 0);
         assert_eq!(mcu.read(Pic), Err(AccessError::Fault));
         assert_eq!(mcu.write(Pic, 0), Err(AccessError::Fault));
         mcu.set_faulty(false);

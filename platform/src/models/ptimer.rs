@@ -29,7 +29,7 @@ pub struct PtimerEngine {
     /// The time at which the counter showed `count`, in nanoseconds.
     at: u64,
     /// The fraction of the next count that had passed at the time `at`, multiplied by [`Rate::per`].
-    begun: u128,
+    fraction: u128,
 }
 
 /// A rate of `counts` counts in `per` nanoseconds. Neither number is 0.
@@ -51,7 +51,7 @@ impl PtimerEngine {
             alarm: LOW,
             count: 0,
             at: 0,
-            begun: 0,
+            fraction: 0,
         }
     }
 
@@ -108,8 +108,8 @@ impl PtimerEngine {
         self.pass(now);
         if let Some(Rate { counts, per }) = self.rate() {
             let (sum, per) =
-                (i128::from(nanoseconds) * counts as i128 + self.begun as i128, per as i128);
-            self.begun = sum.rem_euclid(per) as u128;
+                (i128::from(nanoseconds) * counts as i128 + self.fraction as i128, per as i128);
+            self.fraction = sum.rem_euclid(per) as u128;
             self.count = (i128::from(self.count) + sum.div_euclid(per)) as u64 & COUNTER;
             self.matched |= self.count & LOW == self.alarm;
         }
@@ -124,7 +124,7 @@ impl PtimerEngine {
     /// Returns the first nanosecond at which TIME_0 becomes equal to ALARM_0; `None` if the counter stands still.
     pub fn next_match(&self) -> Option<u64> {
         let Rate { counts, per } = self.rate()?;
-        let after = (u128::from(self.counts_to_match()) * per - self.begun).div_ceil(counts);
+        let after = (u128::from(self.counts_to_match()) * per - self.fraction).div_ceil(counts);
         self.at.checked_add(u64::try_from(after).ok()?)
     }
 
@@ -141,9 +141,9 @@ impl PtimerEngine {
         };
         self.at = now;
         if let Some(Rate { counts, per }) = self.rate() {
-            let sum = u128::from(passed) * counts + self.begun;
+            let sum = u128::from(passed) * counts + self.fraction;
             let more = sum / per;
-            self.begun = sum % per;
+            self.fraction = sum % per;
             self.matched |= more >= u128::from(self.counts_to_match());
             self.count = (u128::from(self.count) + more) as u64 & COUNTER;
         }
@@ -151,7 +151,7 @@ impl PtimerEngine {
 
     fn set_rate(&mut self, set: impl FnOnce(&mut Self)) {
         set(self);
-        self.begun = 0;
+        self.fraction = 0;
     }
 
     fn rate(&self) -> Option<Rate> {

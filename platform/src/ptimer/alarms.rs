@@ -32,7 +32,7 @@ struct Alarm<T> {
 /// Whether the timer will interrupt for the earliest deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "no interrupt comes for a deadline that has passed"]
-pub enum When {
+pub enum Due {
     /// The earliest deadline has not passed, or there is none. The timer interrupts at or before the deadline.
     Later,
     /// The earliest deadline has passed, and the timer does not interrupt for it: call [`Alarms::expired`].
@@ -76,7 +76,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
 
     /// Sets the time as [`Ptimer::set_time`] does, and fails if the time has more than 61 bits. All deadlines stay on the list, and the
     /// deadlines up to the new time have passed.
-    pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
+    pub fn set_time(&mut self, time: u64) -> Result<Due, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(Reading::default());
         self.now()?;
@@ -84,7 +84,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     }
 
     /// Adds a deadline, rounded up to a multiple of [`STEP`].
-    pub fn schedule(&mut self, deadline: u64, token: T) -> Result<When, ScheduleError<T>> {
+    pub fn schedule(&mut self, deadline: u64, token: T) -> Result<Due, ScheduleError<T>> {
         let deadline = deadline.div_ceil(STEP);
         let index = self.list.partition_point(|alarm| alarm.deadline > deadline);
         self.list
@@ -105,23 +105,23 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         // Acknowledge before the time is read, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;
         Ok(match self.arm()? {
-            When::Now => self.list.pop().map(|alarm| alarm.token),
-            When::Later => None,
+            Due::Now => self.list.pop().map(|alarm| alarm.token),
+            Due::Later => None,
         })
     }
 
     /// Sets the comparator for the earliest deadline, unless it has passed.
-    fn arm(&mut self) -> Result<When, PtimerError> {
+    fn arm(&mut self) -> Result<Due, PtimerError> {
         let Some(&Alarm { deadline, .. }) = self.list.last() else {
-            return Ok(When::Later);
+            return Ok(Due::Later);
         };
         if self.now()? >= deadline {
-            return Ok(When::Now);
+            return Ok(Due::Now);
         }
         let low = deadline.wrapping_mul(STEP) as u32;
         self.write(Register::Alarm0, low)?;
         // If the deadline passed before the comparator was set, there is no interrupt.
-        Ok(if self.now()? >= deadline { When::Now } else { When::Later })
+        Ok(if self.now()? >= deadline { Due::Now } else { Due::Later })
     }
 
     fn now(&mut self) -> Result<u64, PtimerError> {

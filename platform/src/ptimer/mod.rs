@@ -25,7 +25,7 @@ mod ratio;
 mod tests;
 mod timer;
 
-pub use alarms::{Alarms, ScheduleError, When};
+pub use alarms::{Alarms, Due, ScheduleError};
 pub use ratio::{RatioError, Setting};
 pub use timer::{Ptimer, PtimerError};
 

@@ -134,12 +134,12 @@ struct Convergent(u64, u64);
 ///
 /// The result is the last convergent that fits, or the semiconvergent after it with the largest numerator.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
-    const MOST: u64 = u16::MAX as u64;
+    const MAX: u64 = u16::MAX as u64;
     let (mut dividend, mut divisor) = (a, u64::from(b));
     let (mut before, mut last) = (Convergent(0, 1), Convergent(1, 0));
     // Each numerator is at least the sum of the previous two, so the loop ends after at most 25 steps.
     while let Some(quotient) = dividend.checked_div(divisor) {
-        let fits = (MOST - before.0).checked_div(last.0)?;
+        let fits = (MAX - before.0).checked_div(last.0)?;
         let taken = quotient.min(fits);
         let next = Convergent(before.0 + taken * last.0, before.1 + taken * last.1);
         if taken < quotient {

@@ -16,7 +16,7 @@ pub const FAST_WORDS: usize = 22;
 /// The registers at a trap that is not a hypercall. The strand continues with these values.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Kept {
+pub struct SavedRegisters {
     pub(super) fatal: UnsafeCell<FatalTrap>,
     pub(super) cansave: Cell<u64>,
     pub(super) otherwin: Cell<u64>,
@@ -62,9 +62,9 @@ pub struct StrandBlock<H> {
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
     /// The registers at an interrupt. The strand takes interrupts only while it executes its guest.
-    pub(super) interrupted: Kept,
+    pub(super) interrupted: SavedRegisters,
     /// The registers at any other trap, which may interrupt an interrupt handler.
-    pub(super) trapped: Kept,
+    pub(super) trapped: SavedRegisters,
     pub(super) recovering: Cell<bool>,
     pub(super) reports: Reports,
 }
@@ -84,7 +84,7 @@ impl<H> StrandBlock<H> {
     /// # Safety
     /// The strand executes in hyperprivileged mode. `H` is the handler of the image, or the caller uses no field whose type
     /// depends on `H`.
-    pub(super) unsafe fn own() -> &'static Self {
+    pub(super) unsafe fn current() -> &'static Self {
         let block: *const Self;
         // SAFETY: the boot code puts the address into the scratchpad, which only hyperprivileged code can change. The image
         // never frees the block, and the layout of the block is the same for every handler.

@@ -65,8 +65,8 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     if block.reports.number.get() != 0 {
-        // This call has not been answered yet, so there is no answer to replace. `tell` takes function 0 in this case.
-        late::tell(block, handler, 0);
+        // This call has not been answered yet, so there is no answer to replace. `deliver_reports` takes function 0 in this case.
+        late::deliver_reports(block, handler, 0);
     }
     let trap = match entry {
         layout::CORE => Trap::Core,
@@ -96,13 +96,13 @@ pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock
 
 fn ended<H: TrapHandler>(end: End) -> Entry {
     // SAFETY: the boot code has given the strand its block.
-    let block = unsafe { StrandBlock::<H>::own() };
+    let block = unsafe { StrandBlock::<H>::current() };
     // SAFETY: `start_entry` has stored a reference that is valid forever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
     late::clear_match();
     block.recovering.set(false);
     if let Some(handler) = handler {
-        late::tell(block, handler, 0);
+        late::deliver_reports(block, handler, 0);
     }
     H::ended(handler, end)
 }

@@ -71,7 +71,7 @@ impl FatalTrap {
     }
 
     /// Makes the program that trapped continue at this address.
-    pub(super) const fn go_on_at(&mut self, address: u64) {
+    pub(super) const fn resume_at(&mut self, address: u64) {
         self.tpc = address;
         self.tnpc = address.wrapping_add(4);
     }

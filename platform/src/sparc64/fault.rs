@@ -4,7 +4,7 @@
 use core::ops::ControlFlow;
 use core::ptr;
 
-use super::block::Kept;
+use super::block::SavedRegisters;
 use super::{StrandBlock, TrapHandler, entry, guest, late};
 
 /// hstick_match, which [`late`] and the strand's timer make pending.
@@ -19,8 +19,8 @@ const fn is_failed_access(trap_type: u64) -> bool {
 }
 
 /// Handles a trap that is not a hypercall, with all registers in the block. Returns the registers with which the strand continues; `None`
-/// if it cannot continue. If the instruction that trapped is one that may fault, `goes_on` is the address at which the hypervisor
-/// continues. Otherwise `goes_on` is 0.
+/// if it cannot continue. If the instruction that trapped is one that may fault, `resume_address` is the address at which the hypervisor
+/// continues. Otherwise `resume_address` is 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
@@ -28,14 +28,14 @@ const fn is_failed_access(trap_type: u64) -> bool {
 #[doc(hidden)]
 pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
     block: &'b StrandBlock<H>,
-    goes_on: u64,
-    kept: &'b Kept,
-) -> Option<&'b Kept> {
+    resume_address: u64,
+    saved: &'b SavedRegisters,
+) -> Option<&'b SavedRegisters> {
     // SAFETY: `start_entry` has stored a reference that is valid forever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
-    if ptr::eq(kept, &block.interrupted) {
+    if ptr::eq(saved, &block.interrupted) {
         return match handler?.interrupted() {
-            ControlFlow::Continue(()) => Some(kept),
+            ControlFlow::Continue(()) => Some(saved),
             ControlFlow::Break(()) => entry::interrupted::<H>(),
         };
     }
@@ -43,18 +43,23 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
         // The call of `recover` below has trapped, and nothing handles such a trap.
         return None;
     }
-    let recovered = recover(block, handler, goes_on);
+    let recovered = recover(block, handler, resume_address);
     block.recovering.set(false);
-    recovered.then_some(kept)
+    recovered.then_some(saved)
 }
 
-fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on: u64) -> bool {
+fn recover<H: TrapHandler>(
+    block: &StrandBlock<H>,
+    handler: Option<&H>,
+    resume_address: u64,
+) -> bool {
     // SAFETY: the trap handler has written the trap. The handler writes another trap only if the strand traps below, and then this function
     // never continues.
     let trap = unsafe { &mut *block.trapped.fatal.get() };
     if trap.is_in_hypervisor() {
-        let goes_on = (goes_on != 0 && is_failed_access(trap.tt)).then_some(goes_on);
-        return goes_on.map(|address| trap.go_on_at(address)).is_some();
+        let resume_address =
+            (resume_address != 0 && is_failed_access(trap.tt)).then_some(resume_address);
+        return resume_address.map(|address| trap.resume_at(address)).is_some();
     }
     if trap.tt != HSTICK_MATCH {
         return guest::reflect(block, trap);
@@ -66,7 +71,9 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on:
     let [o0, o1, _, _, _, function, _, _] = trap.outs_mut();
     // Only an answer of EOK (0) is replaced. A call that was refused keeps its status.
     let served = if *o0 == 0 { *function } else { 0 };
-    if let Some([status, value]) = handler.and_then(|handler| late::tell(block, handler, served)) {
+    if let Some([status, value]) =
+        handler.and_then(|handler| late::deliver_reports(block, handler, served))
+    {
         (*o0, *o1) = (status, value);
     }
     true

@@ -148,6 +148,6 @@ pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
         );
     }
     let above = if trap.tl > 1 { 1 << 14 } else { 0 };
-    trap.go_on_at(table | above | trap_type << 5);
+    trap.resume_at(table | above | trap_type << 5);
     true
 }

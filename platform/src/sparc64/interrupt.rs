@@ -25,7 +25,7 @@ const TAKE: usize = 0x74;
 
 /// Returns the calling strand; `None` if the processor reports a number that belongs to no strand.
 #[must_use]
-pub fn own_strand() -> Option<StrandId> {
+pub fn current_strand() -> Option<StrandId> {
     let number: usize;
     // SAFETY: the read changes nothing.
     unsafe {
@@ -82,7 +82,7 @@ pub fn set_timer(stick: u64) {
     unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };
     late::clear_match();
     // SAFETY: the boot code of the image has given this strand its block. The layout does not depend on the handler's type.
-    if unsafe { StrandBlock::<()>::own() }.reports.number.get() != 0 {
+    if unsafe { StrandBlock::<()>::current() }.reports.number.get() != 0 {
         late::set_match();
     }
 }

@@ -27,14 +27,14 @@ use crate::PhysicalAddress;
 /// is no such call. If a report about the call's unit arrived before the answer, returns the values of %o0 and %o1 that replace the answer.
 #[cold]
 #[inline(never)]
-pub(super) fn tell<H: TrapHandler>(
+pub(super) fn deliver_reports<H: TrapHandler>(
     block: &StrandBlock<H>,
     handler: &H,
     function: u64,
 ) -> Option<[u64; 2]> {
-    let Reports { number, noted, .. } = &block.reports;
+    let Reports { number, entries, .. } = &block.reports;
     let mut answer = None;
-    for report in noted.iter().take(number.replace(0) as usize) {
+    for report in entries.iter().take(number.replace(0) as usize) {
         let address = match report.address.get() {
             UNKNOWN => None,
             address => Some(PhysicalAddress(address)),

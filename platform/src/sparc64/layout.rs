@@ -6,7 +6,7 @@ use core::mem::offset_of;
 use guest_abi::{FunctionSet, HvError, ServedFunctions, Trap};
 
 use super::FatalTrap;
-use super::block::{Bounds, Kept};
+use super::block::{Bounds, SavedRegisters};
 use super::reports::{Report, Reports};
 
 type StrandBlock = super::StrandBlock<()>;
@@ -45,15 +45,15 @@ offsets!(offset_of!(StrandBlock, bounds), Bounds: REAL = real, BYTES = bytes, PA
 pub const KEPT: usize = offset_of!(StrandBlock, trapped);
 /// The distance from the registers at an interrupt to [`KEPT`].
 pub const INTERRUPTED: usize = KEPT - offset_of!(StrandBlock, interrupted);
-offsets!(KEPT, Kept: TRAP_CANSAVE = cansave, TRAP_OTHERWIN = otherwin, TRAP_CLEANWIN = cleanwin, TRAP_Y = y);
-const FATAL: usize = KEPT + offset_of!(Kept, fatal);
+offsets!(KEPT, SavedRegisters: TRAP_CANSAVE = cansave, TRAP_OTHERWIN = otherwin, TRAP_CLEANWIN = cleanwin, TRAP_Y = y);
+const FATAL: usize = KEPT + offset_of!(SavedRegisters, fatal);
 offsets!(FATAL, FatalTrap: FATAL_TT = tt, FATAL_TPC = tpc, FATAL_TNPC = tnpc, FATAL_TSTATE = tstate, FATAL_TL = tl);
 offsets!(FATAL, FatalTrap: FATAL_HTSTATE = htstate);
 offsets!(FATAL, FatalTrap: FATAL_CANRESTORE = canrestore, FATAL_GLOBALS = globals, FATAL_WINDOWS = windows);
 
 offsets!(offset_of!(StrandBlock, reports), Reports: REPORTS_NUMBER = number, FRAMES = frames);
-offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: REPORT_ADDRESS = address, REPORT_TPC = tpc);
-offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: REPORT_O0 = o0, REPORT_O1 = o1);
+offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, entries), Report: REPORT_ADDRESS = address, REPORT_TPC = tpc);
+offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, entries), Report: REPORT_O0 = o0, REPORT_O1 = o1);
 pub const REPORT_SHIFT: u32 = size_of::<Report>().trailing_zeros();
 pub const FRAME_SIZE: usize = 32;
 

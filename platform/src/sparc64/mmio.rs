@@ -33,7 +33,7 @@ unsafe extern "C" {
 
 /// Turns the assembly code's answer into a result. `fault` is 0 unless the access trapped.
 #[inline(always)]
-fn answered<T>(fault: u64, value: T) -> Result<T, AccessError> {
+fn access_result<T>(fault: u64, value: T) -> Result<T, AccessError> {
     match fault {
         0 => Ok(value),
         _ => Err(AccessError::Fault),
@@ -54,12 +54,12 @@ impl Bus for Mmio {
     fn read(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
         // SAFETY: the caller of `new` promises a device register at the address; `sun4v_load` returns after a trap.
         let Answer { fault, value } = unsafe { sun4v_load(address.0) };
-        answered(fault, value)
+        access_result(fault, value)
     }
 
     fn write(&self, _: StrandId, address: PhysicalAddress, value: u64) -> Result<(), AccessError> {
         // SAFETY: the caller of `new` promises a device register at the address; `sun4v_store` returns after a trap.
-        answered(unsafe { sun4v_store(address.0, value) }, ())
+        access_result(unsafe { sun4v_store(address.0, value) }, ())
     }
 
     fn is_direct() -> bool {
@@ -97,11 +97,11 @@ impl PtimerRegisters for PtimerMmio {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
         // SAFETY: the caller of `new` promises that no other device is at the address; `sun4v_load_word` returns after a trap.
         let Answer { fault, value } = unsafe { sun4v_load_word(self.address(register)) };
-        answered(fault, value as u32)
+        access_result(fault, value as u32)
     }
 
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
         // SAFETY: the caller of `new` promises that no other device is at the address; `sun4v_store_word` returns after a trap.
-        answered(unsafe { sun4v_store_word(self.address(register), value.into()) }, ())
+        access_result(unsafe { sun4v_store_word(self.address(register), value.into()) }, ())
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Report {
 #[repr(C)]
 pub(super) struct Reports {
     pub(super) number: Cell<u64>,
-    pub(super) noted: [Report; REPORTS],
+    pub(super) entries: [Report; REPORTS],
     /// %g1 to %g4 of the code that each handler interrupts.
     pub(super) frames: Cell<[[u64; 4]; FRAMES]>,
 }

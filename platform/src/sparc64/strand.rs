@@ -53,7 +53,7 @@ impl StrandRegs {
     #[inline(always)]
     fn memory(&self) -> Option<&'static StrandBlock<()>> {
         // SAFETY: the caller of `new` promises that this is an image. %pcr and %pic do not depend on its handler.
-        cfg!(feature = "pcr-in-memory").then(|| unsafe { StrandBlock::own() })
+        cfg!(feature = "pcr-in-memory").then(|| unsafe { StrandBlock::current() })
     }
 }
 

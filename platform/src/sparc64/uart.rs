@@ -32,7 +32,7 @@ impl Uart {
 
     /// Returns a guest's console in the [memory map](crate::memory_map).
     #[must_use]
-    pub const fn of_guest(number: u8) -> Self {
+    pub const fn for_guest(number: u8) -> Self {
         Self(CONSOLES + number as u64 * CONSOLE_STRIDE)
     }
 
@@ -104,7 +104,7 @@ impl Write for Uart {
 /// Writes to the first console why the image cannot start, and stops the strand forever. An image calls this function in
 /// [`TrapHandler::start`](super::TrapHandler::start). `vfalls boot` shows the reason and ends.
 pub fn cannot_start(why: &dyn Display) -> ! {
-    let mut console = Uart::of_guest(0);
+    let mut console = Uart::for_guest(0);
     // If the console does not work, there is no other place to report to.
     let _ = writeln!(console, "hypervisor: {why}");
     console.end(NOT_STARTED);

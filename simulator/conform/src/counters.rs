@@ -41,7 +41,7 @@ impl Counters {
             Self::SetPcr(value) => unit.set_pcr_privileged(value),
             Self::Pic => return Some(unit.pic()),
             Self::SetPic(value) => unit.set_pic(value),
-            Self::Early(events) => unit.set_early(Early::new(events).unwrap_or(Early::MOST)),
+            Self::Early(events) => unit.set_early(Early::new(events).unwrap_or(Early::MAX)),
             Self::Happens(mode, event, times) => {
                 unit.set_mode(mode);
                 unit.count(event, times);

@@ -1,7 +1,7 @@
 //! The operator's side of the [mailbox](platform::memory_map::mailbox).
 
-use perfctr_service::mailbox::{self, Refusal, Seen, Step, WORDS};
-use platform::memory_map::mailbox::{CODES, LEFT_OUT, POWER, STATES, state};
+use perfctr_service::mailbox::{self, Refusal, ServiceState, Step, WORDS};
+use platform::memory_map::mailbox::{CODES, DROPPED_MESSAGES, POWER, STATES, state};
 pub use platform::memory_map::mailbox::{GUESTS, VECTOR};
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub(super) struct Mailbox<'a> {
 
 impl Mailbox<'_> {
     pub(super) fn put(&mut self, step: &Step) -> Result<(), OperateError> {
-        if self.word(0) == mailbox::ASKED {
+        if self.word(0) == mailbox::REQUESTED {
             return Err(OperateError::PreviousStep);
         }
         let mut words = [0; WORDS];
@@ -61,7 +61,7 @@ impl Mailbox<'_> {
     }
 
     /// Takes the hypervisor's answer to the step; `None` if the hypervisor has not answered.
-    pub(super) fn take(&mut self) -> Option<Result<Option<Seen>, Refusal>> {
+    pub(super) fn take(&mut self) -> Option<Result<Option<ServiceState>, Refusal>> {
         // Most calls end here: callers ask often and rarely find an answer.
         if self.word(0) != mailbox::DONE {
             return None;
@@ -90,7 +90,7 @@ impl Mailbox<'_> {
 
     /// Returns the number of messages that the hypervisor has omitted from its log.
     pub(super) fn omitted_messages(&mut self) -> u64 {
-        self.word(LEFT_OUT)
+        self.word(DROPPED_MESSAGES)
     }
 
     pub(super) fn word(&mut self, number: usize) -> u64 {

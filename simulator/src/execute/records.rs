@@ -101,7 +101,7 @@ const fn text(reason: Reason) -> &'static str {
         Reason::Fault => "an access failed",
         Reason::Stuck => "it stays busy",
         Reason::Died => "a strand died while working on it",
-        Reason::Uncleared => "it cannot be scrubbed",
+        Reason::NotScrubbed => "it cannot be scrubbed",
         Reason::AddressUnknown => "a store to a device failed, address unknown",
         Reason::NoUnit => "a store failed where no unit is, at",
         Reason::Trap => "the hypervisor took the unexpected trap",

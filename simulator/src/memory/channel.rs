@@ -73,9 +73,9 @@ impl Channel {
     /// Moves the events to the channel's counters.
     pub(super) fn flush_to_counters(&mut self, controller: &mut MemoryController) {
         let events = std::mem::take(&mut self.events);
-        controller.lines_read(events.lines_read, events.cycles_to_read);
-        controller.lines_written(events.lines_written, events.cycles_to_write);
-        controller.reads_held_back(events.held_back);
+        controller.count_lines_read(events.lines_read, events.cycles_to_read);
+        controller.count_lines_written(events.lines_written, events.cycles_to_write);
+        controller.count_delayed_reads(events.held_back);
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use conform::modelled::faulty;
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use perfctr_service::mailbox::{Refusal, Seen, Step as Request};
+use perfctr_service::mailbox::{Refusal, ServiceState, Step as Request};
 use perfctr_service::{ChangeError, Grant, Grants, StrandSet, Unit};
 use platform::AccessError;
 use platform::models::Devices;
@@ -16,8 +16,8 @@ use crate::machine::clocks::{Change, Clock};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
-/// The hypervisor's answer to a request. Only [`Request::Look`] is answered with a [`Seen`].
-pub type Answer = Result<Option<Seen>, Refusal>;
+/// The hypervisor's answer to a request. Only [`Request::ReadState`] is answered with a [`ServiceState`].
+pub type Answer = Result<Option<ServiceState>, Refusal>;
 
 /// A machine that an operator can change.
 pub trait OperatedMachine {
@@ -203,7 +203,7 @@ impl Operator {
             }
             Action::Mend(unit) => {
                 machine.devices().set_faulty(faulty(unit), false);
-                Request::Look(self.guests.len())
+                Request::ReadState(self.guests.len())
             }
             Action::Kill(strand) => {
                 machine.stop(strand);
@@ -223,7 +223,7 @@ impl Operator {
         use AccessError::Busy;
         use Refusal::Change;
 
-        let look = Request::Look(self.guests.len());
+        let look = Request::ReadState(self.guests.len());
         current.request = match (answer, current.request) {
             // Scrubbing a hub takes several accesses, and guests may use the hub in the meantime.
             (Err(Change(ChangeError::Busy | ChangeError::NotClean(_, Busy))), request)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use guest_abi::{Node, StrandId};
-use perfctr_service::mailbox::{Refusal, Seen, Step as Request};
+use perfctr_service::mailbox::{Refusal, ServiceState, Step as Request};
 use perfctr_service::{ChangeError, Grants, Unit, UnitState};
 use platform::models::Devices;
 use platform::{AccessError, Machine, Model};
@@ -35,7 +35,7 @@ impl OperatedMachine for Busy {
     fn answer(&mut self) -> Option<Answer> {
         let (_, request) = self.asked.last()?;
         Some(match request {
-            Request::Look(guests) => Ok(Some(Seen {
+            Request::ReadState(guests) => Ok(Some(ServiceState {
                 pending: None,
                 units: [UnitState { in_service: false, clean: false, faults: 1, stuck: 0 };
                     Unit::COUNT],

@@ -168,7 +168,7 @@ impl OperatedMachine for Mailbox<'_> {
         let board = self.board;
         match request {
             // A request to look at the hypervisor takes no time.
-            Request::Look(_) => mailbox::serve(&mut words, board.service(), on, drop),
+            Request::ReadState(_) => mailbox::serve(&mut words, board.service(), on, drop),
             Request::Reset(guest) => mailbox::serve(&mut words, board.service(), on, |_| {
                 board.reset_guest(guest, on);
             }),

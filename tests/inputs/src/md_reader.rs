@@ -74,7 +74,7 @@ fn guests<'a>(md: Md<'a>, machine: Option<Machine>, bytes: &[u8]) -> Result<usiz
         assert_eq!(guest.node.name(), "guest");
         configs.push(guest.config);
     }
-    let list = md.under_root("guests").expect("one list or none");
+    let list = md.root_child("guests").expect("one list or none");
     let nodes = list.map_or(0, |list| list.children("guest").count());
     assert_eq!(configs.len(), nodes, "a guest is missing");
     if let Some(machine) = machine {

@@ -28,7 +28,7 @@
   (turns (remembered g) (ite (= (turn g) s) none (turn g)) (refusals g) (last g)))
 (define-fun died ((g Turns) (s Int)) Turns (turn-lost (forgotten g s) s))
 
-; HubEvent::Renewed
+; HubEvent::Reset
 (define-fun renewed ((g Turns)) Turns new)
 
 ; HubEvent::AsksFree. Two parameters stand for functions of StrandSet: `r` is twice the number of strands in `asking`, and `next` the first

@@ -274,7 +274,7 @@ impl Model for Gate {
             Action::EndsUnseen => None,
             Action::ChipBusy => Some(HubEvent::ChipBusy(self.strand(state.in_flight?))),
             Action::IsDeclaredDead(dead) => Some(HubEvent::Died(self.strand(dead))),
-            Action::Renewed => Some(HubEvent::Renewed),
+            Action::Renewed => Some(HubEvent::Reset),
         };
         let unchanged = (state.turns, Answer::Refused);
         let (turns, answer) = event.map_or(unchanged, |event| state.turns.step(event));

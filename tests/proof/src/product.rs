@@ -232,7 +232,7 @@ impl Hub {
         let event = match (action, self.in_flight) {
             (HubAction::Asks(strand), _) => self.event(strand),
             (HubAction::ChipBusy, Some(holder)) => HubEvent::ChipBusy(holder),
-            (HubAction::Passes, _) => HubEvent::Renewed,
+            (HubAction::Passes, _) => HubEvent::Reset,
             (HubAction::Ends | HubAction::ChipBusy, _) => HubEvent::Ended,
         };
         let (turns, answer) = self.turns.step(event);

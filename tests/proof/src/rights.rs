@@ -213,7 +213,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         mut each: impl FnMut(Change, Schedule),
     ) {
         // If the change scrubs nothing, the result of a scrub makes no difference.
-        let scrubs = matches!(self.global, Global::Listed(_) | Global::Revoked(_))
+        let scrubs = matches!(self.global, Global::Revoking(_) | Global::Revoked(_))
             || self.reset.contains(&true)
             || self.resetting.is_some();
         let scrubbing = [

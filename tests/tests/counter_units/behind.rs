@@ -21,7 +21,7 @@ fn world(phase: u8) -> World {
     let world = World::new(false);
     let mut strand = world.strand();
     strand.set_phase(Some(Phase::new(phase).unwrap()));
-    strand.set_early(Early::MOST);
+    strand.set_early(Early::MAX);
     drop(strand);
     world
 }

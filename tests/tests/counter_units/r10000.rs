@@ -17,7 +17,7 @@ impl Machine for R10000 {
     }
 
     fn happen(&mut self, mode: Mode, events: &[(Event, u32)]) {
-        let cycle = events.iter().fold(Cycle::new(), |cycle, (event, n)| cycle.and(*event, *n));
+        let cycle = events.iter().fold(Cycle::new(), |cycle, (event, n)| cycle.with(*event, *n));
         self.step(mode.into(), &cycle);
     }
 
@@ -154,7 +154,7 @@ fn loads_and_stores_issue_and_graduate() {
 fn a_cycle_is_a_cycle() {
     assert_eq!(counts(0, 0, &Cycle::new()), (1, 1));
     assert_eq!(counts(0, 0, &Cycle::default()), (1, 1));
-    let busy = Cycle::new().graduate(Operation::Load).and(Event::L2DataMisses, 3);
+    let busy = Cycle::new().graduate(Operation::Load).with(Event::L2DataMisses, 3);
     assert_eq!(counts(0, 0, &busy), (1, 1));
     assert_eq!(busy.count(Event::L2DataMisses), 3);
 }

@@ -148,7 +148,7 @@ proptest! {
                     let mut cycle = Cycle::new();
                     for (event, n) in events {
                         happened[event] += n;
-                        cycle = cycle.and(R10000Event::ALL[event], n);
+                        cycle = cycle.with(R10000Event::ALL[event], n);
                     }
                     let ksu = [Ksu::Kernel, Ksu::Supervisor, Ksu::User][reference.ksu as usize];
                     let (exl, erl) = (reference.exl, reference.erl);

@@ -14,7 +14,7 @@ fn cycle() -> Cycle {
             Pic1 => (101, u32::from(event.number())),
         };
         let passed = u32::from(number == 0);
-        cycle.and(*event, first + number - passed)
+        cycle.with(*event, first + number - passed)
     })
 }
 

@@ -89,13 +89,13 @@ fn the_trap_comes_up_to_15_events_early() {
         }
         assert_eq!(strand.pcr() & OV1, 0);
     }
-    assert_eq!((Early::new(16), Early::new(15)), (None, Some(Early::MOST)));
+    assert_eq!((Early::new(16), Early::new(15)), (None, Some(Early::MAX)));
 }
 
 #[test]
 fn without_toe_nothing_is_early_and_nothing_traps() {
     let mut strand = strand(LOADS | UT | TOE1, 0x0000_0000_ffff_fff0);
-    strand.set_early(Early::MOST);
+    strand.set_early(Early::MAX);
     strand.count(SparcEvent::Loads, 15);
     assert_eq!(strand.pcr() & (OV0 | OV1), 0);
     strand.count(SparcEvent::Loads, 1);
@@ -107,7 +107,7 @@ fn without_toe_nothing_is_early_and_nothing_traps() {
 #[test]
 fn an_early_trap_that_is_only_acknowledged_comes_again() {
     let mut strand = strand(LOADS | UT | TOE0, 0xffff_fff8);
-    strand.set_early(Early::MOST);
+    strand.set_early(Early::MAX);
     strand.count(SparcEvent::Loads, 1);
     assert!(strand.trap_requested());
     strand.set_pcr(LOADS | UT | TOE0);
@@ -119,7 +119,7 @@ fn an_early_trap_that_is_only_acknowledged_comes_again() {
 #[test]
 fn a_counter_near_its_wrap_traps_only_when_it_counts() {
     let mut strand = strand(0x208 << 6 | 0x210 << 19 | UT | TOE0 | TOE1, 0xffff_ffff_0000_0000);
-    strand.set_early(Early::MOST);
+    strand.set_early(Early::MAX);
     strand.count(SparcEvent::Loads, 1);
     assert!(!strand.trap_requested());
     strand.count(SparcEvent::Stores, 0);
@@ -238,7 +238,7 @@ fn a_flushed_instruction_can_request_the_trap_without_ov() {
     ];
     for (pcr, pic, ov, requested) in cases {
         let mut unit = strand(pcr, pic);
-        unit.set_early(Early::MOST);
+        unit.set_early(Early::MAX);
         unit.count(flushed, 1);
         assert_eq!(unit.pcr() & OV0, ov, "{pcr:#x} {pic:#x}");
         assert_eq!(unit.softint(), requested, "{pcr:#x} {pic:#x}");
@@ -246,7 +246,7 @@ fn a_flushed_instruction_can_request_the_trap_without_ov() {
 
         // A pulse is lost if the strand takes no interrupts at that moment.
         let mut late = strand(pcr, pic);
-        late.set_early(Early::MOST);
+        late.set_early(Early::MAX);
         late.set_interruptible(false);
         late.count(flushed, 1);
         late.set_interruptible(true);

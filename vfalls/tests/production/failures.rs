@@ -166,7 +166,7 @@ fn the_hypervisor_traps_in_any_request() {
     let ready = running(&image(Production::Shipped)).0;
     let unit = Unit::Mcu(Node::Node0, Mcu::ALL[0]);
     for step in [
-        Step::Look(2),
+        Step::ReadState(2),
         Step::Reconfigure(grants(1)),
         Step::ReturnToService(unit),
         Step::Reset(GuestId::new(1).unwrap()),
@@ -221,7 +221,7 @@ fn a_strand_without_a_guest_leaves_service() {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { REQUESTS };
     let mut booted = without_guest();
     let halted = booted.0.counts(strand(0)).all();
-    booted.0.operate(strand(0), &Step::Look(2)).unwrap();
+    booted.0.operate(strand(0), &Step::ReadState(2)).unwrap();
     while booted.0.counts(strand(0)).all() == halted {
         booted.0.run(Limits::instructions(1));
     }
@@ -233,7 +233,7 @@ fn a_strand_without_a_guest_leaves_service() {
         {
             assert!(answer(&mut traps).is_some(), "{number}: the operator gets no answer");
             let executed = traps.0.counts(strand(0)).all();
-            traps.0.operate(strand(8), &Step::Look(2)).unwrap();
+            traps.0.operate(strand(8), &Step::ReadState(2)).unwrap();
             assert!(matches!(answer(&mut traps), Some(Ok(Some(_)))), "{number}");
             let (told, _) = traps.failure_records();
             assert!(
@@ -274,7 +274,7 @@ fn a_unit_fails_on_a_strand_without_a_guest() {
     let expected = "NODE0_MCU0 is out of service: an access failed, on strand 0";
     assert_eq!(booted.failure_records(), (vec![expected.to_owned()], 1));
     assert_eq!(booted.0.guest(1), GuestState::Runs);
-    booted.0.operate(strand(0), &Step::Look(2)).unwrap();
+    booted.0.operate(strand(0), &Step::ReadState(2)).unwrap();
     assert!(matches!(answer(&mut booted), Some(Ok(Some(_)))));
 }
 
@@ -310,7 +310,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
         operate(step)?.map_err(|refusal| refusal.to_string())?;
     }
     // If the strand was using the L2 control, the L2 control is out of service now.
-    let seen = operate(Step::Look(2))?.unwrap().unwrap();
+    let seen = operate(Step::ReadState(2))?.unwrap().unwrap();
     let l2_works = seen.units[Unit::L2(Node::Node0).number()].in_service;
     if booted.0.guest(0) != GuestState::Failed {
         return Err(format!("after the death: {:?}", booted.0.guest(0)));

@@ -328,7 +328,7 @@ fn a_channel_fails_while_an_interrupt_comes() {
         let run = |failing| {
             let mut run = Run::new(&list, StoreLatency::Fixed(latency), failing);
             let on = StrandId::new(0).unwrap();
-            run.booted.0.operate(on, &Step::Look(1)).unwrap();
+            run.booted.0.operate(on, &Step::ReadState(1)).unwrap();
             run.until(run.guest_instructions() + 600).unwrap();
             assert!(run.booted.0.operated().is_some());
             run

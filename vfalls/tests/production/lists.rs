@@ -207,7 +207,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
     };
     assert_eq!(named(&here).len(), calls.len());
     assert_eq!(named(&here), named(&there));
-    SPARC_BUDGETS.keep(&named(&here)).unwrap();
+    SPARC_BUDGETS.check(&named(&here)).unwrap();
 }
 
 /// A guest counts the instructions of loops of known length, and the reads from memory. Each of the node's two channels serves an eighth of

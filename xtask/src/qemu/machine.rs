@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use platform::memory_map::escape::TRAPPED;
-use platform::memory_map::{ONLY_GUEST, PARTITION, RESET, RESET_CODE, ROM};
+use platform::memory_map::{DEFAULT_GUEST_BYTES, PARTITION, RESET, RESET_CODE, ROM};
 
 use super::fatal;
 use crate::tools::{self, QEMU_SUN4V};
@@ -44,10 +44,10 @@ pub enum End {
 }
 
 /// The size of the partition's memory, in MB.
-const MEGABYTES: u64 = ONLY_GUEST >> 20;
+const MEGABYTES: u64 = DEFAULT_GUEST_BYTES >> 20;
 
 /// The addresses of the partition's memory, into which guests are loaded.
-pub const MEMORY: Range<u64> = PARTITION..PARTITION + ONLY_GUEST;
+pub const MEMORY: Range<u64> = PARTITION..PARTITION + DEFAULT_GUEST_BYTES;
 
 /// ROM files that QEMU requires. The images do not use them.
 const EMPTY: [&str; 5] = ["nvram1", "1up-md.bin", "1up-hv.bin", "q.bin", "openboot.bin"];

@@ -13,7 +13,7 @@ const GONE: usize = 200;
 
 fn call_of_busy_chip(gate: &Gate, number: usize) {
     if ask(gate, number).is_ok() {
-        gate.give_back(strand(number));
+        gate.release_and_keep_turn(strand(number));
     }
 }
 
@@ -41,18 +41,18 @@ const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(g
 
 /// Checks that, once the death is reported, every strand is served within the two bounds that `turns` states. If `gone`, a third strand was
 /// refused and never asks again. That strand's turn then lasts for r = 2w = 4 refusals of others, because w = 2 strands are remembered.
-fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
+fn check_recovery(gate: &Gate, gone: bool, case: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
-    assert!(refused <= most, "{refused} refusals: {told:?}");
-    assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
-    assert!(!call(gate, DIES), "{told:?}");
-    gate.release_free();
+    assert!(refused <= most, "{refused} refusals: {case:?}");
+    assert!(gate.try_take_fast(strand(OTHER)), "closed: {case:?}");
+    assert!(!call(gate, DIES), "{case:?}");
+    gate.release_fast();
     // In its next r = 4 asks, the other strand is served at most b = 1 times. Then the strand that has come back has its turn.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
-    assert!(accesses <= 1, "{accesses} accesses: {told:?}");
-    assert!(call(gate, DIES) && call(gate, OTHER), "{told:?}");
-    assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
+    assert!(accesses <= 1, "{accesses} accesses: {case:?}");
+    assert!(call(gate, DIES) && call(gate, OTHER), "{case:?}");
+    assert!(gate.try_take_fast(strand(OTHER)), "closed: {case:?}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn at_each_step_of_a_gate() {
                         steps::die_at(step, || steps::interleave_at(meets, acts, || dies(&gate)));
                     died |= lived.is_none();
                     gate.abandon(strand(DIES));
-                    goes_on(&gate, number == 4, &(number, dying, step, meets));
+                    check_recovery(&gate, number == 4, &(number, dying, step, meets));
                     deaths += usize::from(lived.is_none());
                 }
                 if !died {
@@ -129,8 +129,8 @@ fn a_strand_that_dies_in_the_lock() {
             let asked = steps::die_at(30, || ask(&gate, OTHER).err());
             assert_eq!(asked, Some(Some(Refused::Locked)), "step {step}");
             gate.abandon(strand(DIES));
-            assert!(!gate.take_free(strand(GONE)), "the other is remembered");
-            goes_on(&gate, false, &step);
+            assert!(!gate.try_take_fast(strand(GONE)), "the other is remembered");
+            check_recovery(&gate, false, &step);
             deaths += 1;
         }
     }
@@ -182,7 +182,7 @@ fn a_refusal_that_a_round_of_turns_overtakes() {
         assert!(asked.is_err(), "step {step}");
         call(&gate, TURN);
         call(&gate, OTHER);
-        assert!(!gate.take_free(strand(OTHER)), "forgotten, step {step}");
+        assert!(!gate.try_take_fast(strand(OTHER)), "forgotten, step {step}");
         if !came {
             assert!(step >= 10, "{step}");
             break;

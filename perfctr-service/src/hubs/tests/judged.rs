@@ -44,7 +44,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
 
 /// Asks for a working hub as `asks` says: each time, the hub is busy for less than a third of the limit.
 /// Returns `true` if the hub is judged stuck.
-fn taken_for_stuck(asks: &[Ask]) -> bool {
+fn is_judged_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
     let mut clocks = [0_u64; STRANDS];
@@ -58,7 +58,7 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
         if let Some((_, guard, _)) = in_flight.take_if(|flight| flight.0 <= now) {
             match guard {
                 Some(guard) => guard.complete(),
-                None => hub.give_back_free(),
+                None => hub.release_fast(),
             }
             busy_since = None;
         }
@@ -66,7 +66,7 @@ fn taken_for_stuck(asks: &[Ask]) -> bool {
             continue;
         }
         let (watch, clock) = (&watches[ask.strand], clocks[ask.strand]);
-        let fast = hub.take_free(strand(ask.strand));
+        let fast = hub.try_take_fast(strand(ask.strand));
         let asked = match fast {
             true => Ok(hub.guard(strand(ask.strand))),
             false => hub.ask(strand(ask.strand), watch, || clock),
@@ -109,9 +109,9 @@ fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
     if let Dead::Stopped(step) = dead {
-        assert!(hub.take_free(strand(1)));
+        assert!(hub.try_take_fast(strand(1)));
         assert!(hub.ask(strand(9), &watches[0], || 0).is_err());
-        hub.give_back_free();
+        hub.release_fast();
         let ask = || hub.ask(strand(9), &watches[0], || 0);
         let call = || (0..9).any(|_| ask().map(HubGuard::complete).is_ok());
         if steps::die_at(step, call).is_some() {
@@ -148,7 +148,7 @@ proptest! {
 
     #[test]
     fn a_hub_that_works_stays_in_service(asks in asks()) {
-        prop_assert!(!taken_for_stuck(&asks));
+        prop_assert!(!is_judged_stuck(&asks));
     }
 
     /// Strands ask in any order. There is never a pause in which no strand asks.
@@ -185,8 +185,8 @@ impl Watched {
     }
 
     fn calls(&self, number: usize) {
-        if self.0.take_free(strand(number)) {
-            self.0.give_back_free();
+        if self.0.try_take_fast(strand(number)) {
+            self.0.release_fast();
         } else if let Ok(guard) = self.0.ask(strand(number), &Stopwatch::new(), || 0) {
             guard.complete();
         }
@@ -199,13 +199,13 @@ impl Watched {
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);
-    let accesses: Act = |hub| assert!(hub.0.take_free(strand(1)));
+    let accesses: Act = |hub| assert!(hub.0.try_take_fast(strand(1)));
     let dies: Act = |hub| hub.0.abandon(strand(1));
     let dies_in_the_lock: Act = |hub| {
         let asks = || hub.0.ask(strand(1), &Stopwatch::new(), || 0);
         assert!(steps::die_at(3, asks).is_none());
     };
-    let ends: Act = |hub| hub.0.give_back_free();
+    let ends: Act = |hub| hub.0.release_fast();
     let mut asked = 0;
     for (number, (keeps, ends, other)) in
         [(accesses, ends, 1), (accesses, ends, 2), (accesses, dies, 2), (dies_in_the_lock, dies, 2)]

@@ -133,11 +133,11 @@ impl Hub {
         for _ in 0..=B {
             let waiting = self.waiting();
             for number in 0..STRANDS {
-                let open = self.gate.take_free(strand(number));
+                let open = self.gate.try_take_fast(strand(number));
                 let events = self.events.lock().unwrap();
                 assert_eq!(open, waiting.is_empty(), "{waiting:?} wait: {events:?}");
                 if open {
-                    self.gate.release_free();
+                    self.gate.release_fast();
                 }
             }
             for number in waiting {
@@ -151,7 +151,7 @@ impl Hub {
     /// Lets only this strand ask, after all others have gone. Returns the number of refusals until this strand is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
-        assert!(self.gate.take_free(strand(number)), "not all are forgotten");
+        assert!(self.gate.try_take_fast(strand(number)), "not all are forgotten");
         refusals
     }
 }
@@ -256,7 +256,7 @@ fn a_busy_chip_keeps_the_turn() {
         let finds_busy: StrandCode<Hub> = |hub| {
             hub.access();
             hub.release.take();
-            hub.gate.give_back(strand(1));
+            hub.gate.release_and_keep_turn(strand(1));
         };
         let hub = meet(hub, [twice::<0>, twice::<2>, finds_busy]);
         let events = hub.events.lock().unwrap().clone();
@@ -302,7 +302,7 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate; the count of ends; whether the first access has ended; whether strand 2 has been served.
     type Shared = (Gate, AtomicU32, Cell<bool>, Cell<bool>);
     fn ask(hub: &Shared, number: usize) -> Result<(), Refused> {
-        if hub.0.take_free(strand(number)) {
+        if hub.0.try_take_fast(strand(number)) {
             return Ok(());
         }
         let ended = || {
@@ -312,11 +312,11 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
     }
     explore(5, 1_000, || {
         let hub: Rc<Shared> = Rc::new((Gate::new(), AtomicU32::new(0), false.into(), false.into()));
-        assert!(hub.0.take_free(strand(0)));
+        assert!(hub.0.try_take_fast(strand(0)));
         let ends = {
             let hub = Rc::clone(&hub);
             loom::thread::spawn(move || {
-                hub.0.release_free();
+                hub.0.release_fast();
                 hub.2.set(true);
                 hub.3.set(ask(&hub, 2).is_ok());
             })
@@ -346,21 +346,21 @@ fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
             };
             hub.0.ask(strand(number), ended)
         };
-        assert!(hub.0.take_free(strand(0)));
+        assert!(hub.0.try_take_fast(strand(0)));
         assert_eq!(ask_slowly(&hub, 1), Err(Refused::Taken));
         let counted = hub.1.load(Ordering::SeqCst);
         let ends = {
             let hub = Rc::clone(&hub);
             loom::thread::spawn(move || {
-                hub.0.release_free();
+                hub.0.release_fast();
                 hub.2.store(1, Ordering::Release);
-                assert!(!hub.0.take_free(strand(0)));
+                assert!(!hub.0.try_take_fast(strand(0)));
             })
         };
         let asks = {
             let hub = Rc::clone(&hub);
             loom::thread::spawn(move || {
-                if !hub.0.take_free(strand(2)) {
+                if !hub.0.try_take_fast(strand(2)) {
                     let _ = ask_slowly(&hub, 2);
                 }
             })

@@ -51,7 +51,7 @@ enum Release {
 impl Release {
     fn end(self, gate: &Gate) {
         match self {
-            Self::Fast => gate.release_free(),
+            Self::Fast => gate.release_fast(),
             Self::Slow => gate.release(),
         }
     }
@@ -59,7 +59,7 @@ impl Release {
 
 /// Asks for the hub as a call does: first on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
-    match gate.take_free(strand(number)) {
+    match gate.try_take_fast(strand(number)) {
         true => Ok(Release::Fast),
         false => gate.ask(strand(number), || ()).map(|()| Release::Slow),
     }

@@ -67,7 +67,7 @@ impl Hub {
     /// Asks for the hub as the service does in a call: on the fast path, then on the slow path. Returns the path on which the strand got
     /// the hub.
     fn asks(&self, number: usize, now: impl Fn() -> u64) -> Result<Path, Blocked> {
-        if self.arbiter.take_free(strand(number)) {
+        if self.arbiter.try_take_fast(strand(number)) {
             return Ok(Path::Fast);
         }
         let asked = self.arbiter.ask(strand(number), &self.watches[number], now);
@@ -76,7 +76,7 @@ impl Hub {
 
     fn ends(&self, number: usize, path: Path) {
         match path {
-            Path::Fast => self.arbiter.give_back_free(),
+            Path::Fast => self.arbiter.release_fast(),
             Path::Slow => self.arbiter.guard(strand(number)).complete(),
         }
     }
@@ -140,11 +140,11 @@ fn meet(hub: &Hub, times: &[u64]) {
 /// Returns a hub at which these strands were refused.
 fn refused(numbers: &[usize]) -> Hub {
     let hub = Hub::new();
-    assert!(hub.arbiter.take_free(strand(9)));
+    assert!(hub.arbiter.try_take_fast(strand(9)));
     for number in numbers {
         assert!(!hub.call(*number));
     }
-    hub.arbiter.give_back_free();
+    hub.arbiter.release_fast();
     hub
 }
 
@@ -191,7 +191,7 @@ fn a_strand_dies_that_was_refused_or_has_refused() {
 /// Strand 0 has found the hub busy for nearly the whole limit. Now that the limit has passed, strand 0 asks once more, while the other
 /// strands act. The hub works if an access ended before this ask, or if the hub granted a further access before strand 0 read its clock.
 /// Checks that a hub that works is never judged broken. Returns `true` if strand 0 judges the hub broken in some order.
-fn taken_for_broken(hub: &Hub, others: &[Code]) -> bool {
+fn is_judged_broken(hub: &Hub, others: &[Code]) -> bool {
     let broken = Cell::new(false);
     let asks: StrandCode = &|hub: &Hub, _| {
         let ended = read(&hub.ended);
@@ -267,19 +267,19 @@ fn call(number: usize) -> Code {
 fn a_hub_whose_access_ends_is_not_broken() {
     for path in [Path::Fast, Path::Slow] {
         let takes = |hub: &Hub| match path {
-            Path::Fast => assert!(hub.arbiter.take_free(strand(1))),
+            Path::Fast => assert!(hub.arbiter.try_take_fast(strand(1))),
             Path::Slow => {
-                assert!(hub.arbiter.take_free(strand(9)));
+                assert!(hub.arbiter.try_take_fast(strand(9)));
                 assert!(!hub.call(1));
-                hub.arbiter.give_back_free();
+                hub.arbiter.release_fast();
                 assert!(hub.asks(1, || 0).is_ok());
                 // Strand 2 waits, and has the turn after strand 1.
                 assert!(!hub.call(2));
             }
         };
         let hub = busy(takes, |_, _| ());
-        assert!(taken_for_broken(&hub, &[ends(1, path, 0), call(2)]));
-        assert!(taken_for_broken(&hub, &[ends(1, path, 1)]));
+        assert!(is_judged_broken(&hub, &[ends(1, path, 0), call(2)]));
+        assert!(is_judged_broken(&hub, &[ends(1, path, 1)]));
     }
 }
 
@@ -287,10 +287,10 @@ fn a_hub_whose_access_ends_is_not_broken() {
 /// access.
 fn died(in_the_lock: bool) -> Hub {
     let begin = |hub: &Hub| {
-        assert!(hub.arbiter.take_free(strand(if in_the_lock { 9 } else { 1 })));
+        assert!(hub.arbiter.try_take_fast(strand(if in_the_lock { 9 } else { 1 })));
         if in_the_lock {
             assert!(!hub.call(2));
-            hub.arbiter.give_back_free();
+            hub.arbiter.release_fast();
             assert!(steps::die_at(6, || hub.call(1)).is_none());
         }
     };
@@ -308,13 +308,13 @@ fn reports() -> Code {
 /// The death of strand 1 is reported while strand 0 looks and strand 2 calls.
 #[test]
 fn a_hub_of_a_strand_that_died_in_the_gate_is_not_broken() {
-    assert!(taken_for_broken(&died(true), &[reports(), call(2)]));
+    assert!(is_judged_broken(&died(true), &[reports(), call(2)]));
 }
 
 #[test]
 #[ignore = "two minutes: cargo xtask prove runs it"]
 fn a_hub_of_a_strand_that_died_in_its_access_is_not_broken() {
-    assert!(taken_for_broken(&died(false), &[reports(), call(2)]));
+    assert!(is_judged_broken(&died(false), &[reports(), call(2)]));
 }
 
 /// Strand 1 has found the chip busy before each of strand 0's looks. Now `others` call.
@@ -322,7 +322,7 @@ fn the_chip_answers(others: &[Code]) {
     let hub = busy(|_| (), |hub, now| hub.finds_busy(1, now));
     // The count leaves out the first granted access, which does not show that an earlier access has ended.
     hub.granted.store(u32::MAX, Ordering::SeqCst);
-    assert!(taken_for_broken(&hub, others));
+    assert!(is_judged_broken(&hub, others));
 }
 
 #[test]

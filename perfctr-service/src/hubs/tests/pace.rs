@@ -25,11 +25,11 @@ impl Hub<'_> {
         let now = self.now;
         if let Some((_, guard)) = self.held.take_if(|(holder, _)| *holder == number) {
             if guard.is_none() {
-                self.arbiter.give_back_free();
+                self.arbiter.release_fast();
             }
             return false;
         }
-        if self.arbiter.take_free(strand(number)) {
+        if self.arbiter.try_take_fast(strand(number)) {
             self.held = Some((number, None));
         } else if let Ok(guard) = self.arbiter.ask(strand(number), &self.watches[number], || now) {
             self.held = Some((number, Some(guard)));
@@ -43,7 +43,7 @@ impl Hub<'_> {
 /// Takes the rivals' steps. The victim asks after every `pace` of these steps, until it has been served `waits` times. Returns the largest
 /// number of accesses of others between a refusal of the victim and the victim's next access, or `None` if the victim is not served in 100
 /// asks.
-fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize) -> Option<usize> {
+fn max_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize) -> Option<usize> {
     let (arbiter, watches) = (HubArbiter::new(), core::array::from_fn(|_| Stopwatch::new()));
     let mut hub = Hub { arbiter: &arbiter, watches: &watches, held: None, now: 0 };
     let (mut most, mut others, mut asks, mut served) = (0, None, 0, 0);
@@ -76,7 +76,7 @@ fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize)
 #[test]
 fn a_strand_that_asks_seldom_is_served() {
     for (rivals, pace) in [(1, 51), (2, 51), (3, 50), (3, (ABSENCE_TICKS / ASK) as usize - 2)] {
-        let most = most_accesses((0..rivals).cycle(), pace, 20);
+        let most = max_accesses((0..rivals).cycle(), pace, 20);
         assert!(most.is_some_and(|most| most <= rivals), "{rivals} rivals: {most:?}");
     }
 }
@@ -90,7 +90,7 @@ proptest! {
         pace in 1..(ABSENCE_TICKS / ASK) as usize - 1,
     ) {
         let count = rivals.iter().collect::<std::collections::BTreeSet<_>>().len();
-        let most = most_accesses(rivals.into_iter().cycle(), pace, 5);
+        let most = max_accesses(rivals.into_iter().cycle(), pace, 5);
         prop_assert!(most.is_some_and(|most| most <= count), "{:?}", most);
     }
 }
@@ -104,9 +104,9 @@ fn a_strand_that_has_gone_is_forgotten() {
         [(ASK, ABSENCE_TICKS / ASK, 2 * ABSENCE_TICKS / ASK + 4), (0, 4, 4)]
     {
         let (arbiter, watch, mut now) = (HubArbiter::new(), Stopwatch::new(), 0);
-        assert!(arbiter.take_free(strand(0)));
+        assert!(arbiter.try_take_fast(strand(0)));
         assert!(arbiter.ask(strand(VICTIM), &Stopwatch::new(), || 0).is_err());
-        arbiter.give_back_free();
+        arbiter.release_fast();
         let mut refused = 0;
         while arbiter.ask(strand(OTHER), &watch, || now).is_err() {
             now += ticks;

@@ -101,7 +101,7 @@ impl Model {
         }
     }
 
-    fn give_back(&mut self) -> usize {
+    fn release_and_keep_turn(&mut self) -> usize {
         let strand = self.release();
         self.remembered.insert(strand);
         (self.turn, self.refusals) = (Some(strand), 0);
@@ -137,41 +137,41 @@ impl Model {
     }
 
     /// Checks the bound b = N - 1, where N is `strands`: a strand that keeps asking waits for at most b accesses of others.
-    fn check_b(&self, strands: usize, told: &dyn core::fmt::Debug) {
+    fn check_b(&self, strands: usize, case: &dyn core::fmt::Debug) {
         for (strand, waiting) in &self.waiting {
             assert!(
                 !waiting.keeps_asking || waiting.accesses_of_others < strands,
-                "strand {strand} waits: {waiting:?} of {strands} strands, after {told:?}"
+                "strand {strand} waits: {waiting:?} of {strands} strands, after {case:?}"
             );
         }
     }
 }
 
 /// A gate and its model. A test passes each ask to both.
-struct Both {
+struct GateAndModel {
     gate: Gate,
     model: Model,
     /// The value that ends the latest access.
     release: Option<Release>,
 }
 
-impl Both {
+impl GateAndModel {
     fn new() -> Self {
         Self { gate: Gate::new(), model: Model::default(), release: None }
     }
 
     /// Asks the gate and the model as a strand. Returns `true` if the access is granted.
-    fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> bool {
+    fn ask(&mut self, number: usize, case: &dyn core::fmt::Debug) -> bool {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);
         let expected = self.model.ask(number);
         let asked = ask(&self.gate, number).ok();
         let granted = asked.is_some();
         self.release = asked.or(self.release);
-        assert_eq!(granted, expected, "{told:?}");
-        assert!(free || !granted, "a second access in flight: {told:?}");
+        assert_eq!(granted, expected, "{case:?}");
+        assert!(free || !granted, "a second access in flight: {case:?}");
         // While the hub is free, a strand is refused only if another strand waits.
-        assert!(!(free && nobody_waits) || granted, "{told:?}");
+        assert!(!(free && nobody_waits) || granted, "{case:?}");
         granted
     }
 
@@ -184,13 +184,13 @@ impl Both {
         release.end(&self.gate);
     }
 
-    fn give_back(&mut self) {
-        self.gate.give_back(strand(self.model.give_back()));
+    fn release_and_keep_turn(&mut self) {
+        self.gate.release_and_keep_turn(strand(self.model.release_and_keep_turn()));
     }
 
     /// Lets only this strand ask, after all others have gone. This strand may be refused at most r times for each of them, and never again
     /// after that.
-    fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
+    fn alone(&mut self, number: usize, case: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();
         }
@@ -200,20 +200,20 @@ impl Both {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let mut refusals = 0;
         for _ in 0..most + 20 {
-            if self.ask(number, told) { self.release() } else { refusals += 1 }
+            if self.ask(number, case) { self.release() } else { refusals += 1 }
         }
-        assert!(refusals <= most, "{refusals}, not {most}: {told:?}");
+        assert!(refusals <= most, "{refusals}, not {most}: {case:?}");
         for _ in 0..3 {
-            let open = self.gate.take_free(strand(number));
-            assert!(open, "not forgotten: {told:?}");
-            self.gate.release_free();
+            let open = self.gate.try_take_fast(strand(number));
+            assert!(open, "not forgotten: {case:?}");
+            self.gate.release_fast();
         }
     }
 }
 
 /// Plays a schedule of asks. Each granted access remains in flight during the next `length` asks, or until its own strand asks again.
-fn play(schedule: &[usize], length: usize, strands: usize) -> Both {
-    let mut both = Both::new();
+fn play(schedule: &[usize], length: usize, strands: usize) -> GateAndModel {
+    let mut both = GateAndModel::new();
     let mut left = 0_usize;
     for number in schedule {
         if both.model.holder.is_some() && (left == 0 || both.model.holder == Some(*number)) {
@@ -291,7 +291,7 @@ fn written_schedules() {
         for (number, step) in schedule.split(' ').enumerate() {
             match step {
                 "." => holder.take().unwrap().1.end(&gate),
-                "!" => gate.give_back(strand(holder.take().unwrap().0)),
+                "!" => gate.release_and_keep_turn(strand(holder.take().unwrap().0)),
                 _ => {
                     let (asks, answer) = step.split_at(step.len() - 1);
                     let asks = asks.parse().unwrap();
@@ -338,12 +338,12 @@ proptest! {
         steps in prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), 1..300),
     ) {
         let strands: Vec<usize> = strands.into_iter().collect();
-        let mut both = Both::new();
+        let mut both = GateAndModel::new();
         for (index, what) in &steps {
             let number = strands[index.index(strands.len())];
             match (both.model.holder, what) {
                 (Some(_), 0..=3) => both.release(),
-                (Some(_), 4) => both.give_back(),
+                (Some(_), 4) => both.release_and_keep_turn(),
                 (Some(holder), _) if holder == number => both.release(),
                 _ => {
                     both.ask(number, &"a random schedule");

@@ -14,11 +14,11 @@ use super::{ask, strand};
 /// A gate and the true state of its strands. The state is exact because shuttle executes one strand at a time.
 struct Hub {
     gate: Gate,
-    seen: Mutex<Seen>,
+    seen: Mutex<TrueState>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct TrueState {
     /// The strand whose access is in flight.
     in_flight: Option<usize>,
     /// The dead strands, including those whose death nobody has reported yet.
@@ -30,7 +30,7 @@ impl Hub {
         Self { gate: Gate::new(), seen: Mutex::default() }
     }
 
-    fn seen<R>(&self, look: impl FnOnce(&mut Seen) -> R) -> R {
+    fn seen<R>(&self, look: impl FnOnce(&mut TrueState) -> R) -> R {
         look(&mut self.seen.lock().unwrap())
     }
 
@@ -49,7 +49,7 @@ impl Hub {
         let release = ask(&self.gate, number)?;
         self.access(number);
         if is_busy && random_below(8) == 0 {
-            self.gate.give_back(strand(number));
+            self.gate.release_and_keep_turn(strand(number));
             return Err(Refused::Taken);
         }
         release.end(&self.gate);
@@ -80,8 +80,8 @@ impl Hub {
         // The turn may come to this strand before the gate has forgotten all the others.
         let refusals = (0..most + gone + 1).filter(refused).count();
         assert!(refusals <= most, "{refusals} refusals, not {most}");
-        assert!(self.gate.take_free(strand(number)), "not all are forgotten");
-        self.gate.release_free();
+        assert!(self.gate.try_take_fast(strand(number)), "not all are forgotten");
+        self.gate.release_fast();
     }
 }
 

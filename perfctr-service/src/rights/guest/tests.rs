@@ -82,7 +82,7 @@ fn the_fast_path_of_every_grant_and_version() {
             assert_eq!(seen, [0, v1_0, v1_1], "{machine:?} {grant} {compatible}");
             let recorded = |version| {
                 let fast = fast(&guest, version, None);
-                (fast, places(guest.recorded()))
+                (fast, places(guest.traced_access()))
             };
             assert_eq!(recorded(2), (v1_1, 0), "{machine:?} {grant}, not traced");
             guest.set_traced(true);
@@ -103,10 +103,10 @@ fn what_is_withdrawn_is_gone_from_recorded_calls() {
         let guest = guest(Grant::ALL, false, machine);
         guest.set_traced(true);
         assert_eq!(fast(&guest, 2, None), 0);
-        assert_eq!(places(guest.recorded()), 0x7c_000d | 0x30);
+        assert_eq!(places(guest.traced_access()), 0x7c_000d | 0x30);
         guest.traced.store(!says_off, Ordering::SeqCst);
-        guest.keep(Grant::NONE);
-        assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
+        guest.restrict_to(Grant::NONE);
+        assert_eq!((places(guest.access()), places(guest.traced_access())), (0, 0));
     }
 }
 
@@ -145,7 +145,7 @@ fn refuses(guest: &GuestRights) -> bool {
 #[test]
 fn no_refusal_outlives_the_lack_of_a_right() {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
-    let raise = |guest: &GuestRights| assert!(guest.raise(Grant::ALL, || true));
+    let raise = |guest: &GuestRights| assert!(guest.add_rights(Grant::ALL, || true));
     let derive = |guest: &GuestRights| guest.refresh(&UnitSet::new());
     let mut steps = 0;
     for raise_first in [false, true] {
@@ -179,12 +179,12 @@ fn no_refusal_outlives_a_setting() {
         guest.refresh(units.out());
         assert_eq!(guest.refusals().refusal(V1_1, Class::Dram, 2, false), Some(Refusal::NoAccess));
         let (crossing, returned) = (Arc::clone(&guest), Arc::clone(&units));
-        let put_back = move || {
+        let return_to_service = move || {
             crossing.hold();
-            returned.put_back(UNIT);
+            returned.return_to_service(UNIT);
             crossing.release();
         };
-        if !steps::interleave_at(step, put_back, || guest.refresh(units.out())).1 {
+        if !steps::interleave_at(step, return_to_service, || guest.refresh(units.out())).1 {
             break;
         }
         assert_eq!(guest.refusals().refusal(V1_1, Class::Dram, 2, false), None, "{step}");
@@ -221,7 +221,7 @@ fn a_short_negotiation_opens_the_same() {
         }
     }
     type Event = fn(&GuestRights, &Units);
-    let revoke: Event = |guest, _| guest.keep(Grant::NONE);
+    let revoke: Event = |guest, _| guest.restrict_to(Grant::NONE);
     let record: Event = |guest, _| guest.set_traced(true);
     let fault: Event = |guest, units| {
         units.take_out(UNIT);
@@ -304,7 +304,7 @@ fn negotiation_crosses_faults() {
                 assert!(closed, "{access:?}");
                 core::hint::spin_loop();
             }
-            units.put_back(UNIT);
+            units.return_to_service(UNIT);
             guest.refresh(units.out());
             if negotiator.is_finished() {
                 break;
@@ -337,7 +337,7 @@ fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
         let model: Model = (guest, versions, UnitSet::new());
         let records = |(guest, _, out): &Model, _| {
             guest.set_traced(begins);
-            let closed = if begins { guest.access() } else { guest.recorded() };
+            let closed = if begins { guest.access() } else { guest.traced_access() };
             assert_eq!(places(closed), 0);
             guest.refresh(out);
             None
@@ -347,11 +347,11 @@ fn a_version_that_is_given_up_opens_nothing_while_recording_changes() {
             if step == 0 {
                 return Some(1);
             }
-            assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
+            assert_eq!((places(guest.access()), places(guest.traced_access())), (0, 0));
             None
         };
         explore(&model, &[Strand::new(&records), Strand::new(&negotiates)], |(guest, ..)| {
-            assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
+            assert_eq!((places(guest.access()), places(guest.traced_access())), (0, 0));
         });
     }
 }

@@ -34,16 +34,16 @@ pub trait Ledger {
     /// Removes the mark of `start`: the guest has all its rights again, or gets them in the next step.
     fn started(&mut self, guest: GuestId);
     /// Removes each of a guest's rights that `grant` does not contain. Does not ask the guest's strands to scrub.
-    fn keep(&mut self, guest: GuestId, grant: Grant);
+    fn restrict_to(&mut self, guest: GuestId, grant: Grant);
     /// Gives a guest the rights in `grant`. Fails, and returns `false`, if the guest has been [reset](Self::is_reset) or if other strands
     /// keep changing the guest's rights.
-    fn raise(&mut self, guest: GuestId, grant: Grant) -> bool;
-    /// Stores the rights that a guest is granted. The guest holds a new right only after `raise`.
+    fn add_rights(&mut self, guest: GuestId, grant: Grant) -> bool;
+    /// Stores the rights that a guest is granted. The guest holds a new right only after `add_rights`.
     fn set_granted(&mut self, guest: GuestId, grant: Grant);
     /// Stores the state of `global`: which guest has it, or how far its revocation has come.
     fn set_global(&mut self, global: Global);
     /// Marks all units that a guest could program with `global`, so that a `round` scrubs them.
-    fn list(&mut self, guest: GuestId);
+    fn mark_units(&mut self, guest: GuestId);
     /// Asks a strand to scrub the registers that `scrub` names, and then to acknowledge the request.
     fn ask(&mut self, strand: StrandId, scrub: Scrub);
     /// Leaves a mark, so that the owner of the lock performs another `round`.
@@ -65,7 +65,7 @@ pub trait Ledger {
         grant: impl Fn(GuestId) -> Grant,
         mut revoked: impl FnMut(GuestId, Grant),
     ) {
-        self.take_up_resets();
+        self.process_resets();
         for guest in self.guests() {
             self.revoke(guest, grant(guest), |left| revoked(guest, left));
         }
@@ -84,9 +84,9 @@ pub trait Ledger {
         if consequence == Consequence::Nothing {
             return;
         }
-        self.keep(guest, left.granted);
+        self.restrict_to(guest, left.granted);
         revoked(left.granted);
-        self.lose(guest, consequence);
+        self.apply_loss(guest, consequence);
         // The store comes last: if this strand dies earlier, the old grant is still stored, and another strand repeats the whole
         // revocation.
         self.set_granted(guest, left.granted);
@@ -95,7 +95,7 @@ pub trait Ledger {
 
     /// Revokes all rights of each reset guest.
     #[inline(always)]
-    fn take_up_resets(&mut self) {
+    fn process_resets(&mut self) {
         // Each guest can have one waiting reset, and a dead strand may have left one more reset unfinished.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.next_reset() else {
@@ -104,14 +104,14 @@ pub trait Ledger {
             self.begin_reset(guest);
             self.start(guest);
             let (_, consequence) = self.holding(guest).step(GuestEvent::Reset);
-            self.lose(guest, consequence);
+            self.apply_loss(guest, consequence);
             self.end_reset();
         }
     }
 
     /// If a guest has [lost](Consequence::Lost) rights, asks its strands to scrub. Also revokes `global` if the guest has lost it.
     #[inline(always)]
-    fn lose(&mut self, guest: GuestId, consequence: Consequence) {
+    fn apply_loss(&mut self, guest: GuestId, consequence: Consequence) {
         let Consequence::Lost { scrub, global } = consequence else {
             return;
         };
@@ -129,8 +129,8 @@ pub trait Ledger {
     #[inline(always)]
     fn revoke_global(&mut self, guest: GuestId) {
         self.step_global(GlobalEvent::Revoke);
-        self.list(guest);
-        self.step_global(GlobalEvent::ListIsWhole);
+        self.mark_units(guest);
+        self.step_global(GlobalEvent::UnitsMarked);
     }
 
     /// Advances all pending changes as far as possible:
@@ -147,10 +147,10 @@ pub trait Ledger {
         scrub: impl FnOnce(&mut Self, GuestId) -> bool,
         mut given: impl FnMut(GuestId, Grant),
     ) {
-        if let Global::Listed(guest) = self.global() {
+        if let Global::Revoking(guest) = self.global() {
             self.revoke_global(guest);
         }
-        self.take_up_resets();
+        self.process_resets();
         if let Global::Revoked(guest) = self.global()
             && !self.is_awaited(guest)
             && scrub(self, guest)
@@ -189,8 +189,8 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // `raise` fails if the guest is reset meanwhile: it tests the mark of the reset, which is set before any right is revoked.
-        if !self.raise(guest, next.held) {
+        // `add_rights` fails if the guest is reset meanwhile: it tests the mark of the reset, which is set before any right is revoked.
+        if !self.add_rights(guest, next.held) {
             self.mark();
             return;
         }

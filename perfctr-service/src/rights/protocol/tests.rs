@@ -17,7 +17,7 @@ fn the_word_of_global() {
         for (state, bits) in [
             (Global::Free, 0),
             (Global::Held(user), number + 1),
-            (Global::Listed(user), number + 2),
+            (Global::Revoking(user), number + 2),
             (Global::Revoked(user), number + 3),
         ] {
             assert_eq!((state.bits(), Global::from_bits(bits)), (bits, state));
@@ -27,16 +27,16 @@ fn the_word_of_global() {
 
 #[test]
 fn every_step_of_global() {
-    use Global::{Free, Held, Listed, Revoked};
+    use Global::{Free, Held, Revoked, Revoking};
     let (user, other) = (id(0), id(1));
     let events = [
         GlobalEvent::Grant(user),
         GlobalEvent::Grant(other),
         GlobalEvent::Revoke,
-        GlobalEvent::ListIsWhole,
+        GlobalEvent::UnitsMarked,
         GlobalEvent::Scrubbed,
     ];
-    let (held, listed, revoked) = (Held(user), Listed(user), Revoked(user));
+    let (held, listed, revoked) = (Held(user), Revoking(user), Revoked(user));
     for (state, next) in [
         (Free, [held, Held(other), Free, Free, Free]),
         (held, [held, held, listed, held, held]),
@@ -70,7 +70,7 @@ fn every_step_of_a_strand() {
         let steps = events.map(|event| state.step(event).into_bits());
         assert_eq!(steps, next, "{bits:#b}");
         let excused = bits & 0b10 != 0;
-        let seen = [state.is_asked(), state.is_awaited(), state.is_excused()];
+        let seen = [state.is_asked(), state.is_awaited(), state.is_dead()];
         assert_eq!(seen, [asked, awaited, excused], "{bits:#b}");
         assert_eq!(state.scrub(), scrub, "{bits:#b}");
         // An acknowledgement of an older request changes nothing.
@@ -154,7 +154,7 @@ fn a_guest_that_is_granted_something_or_starts_holds_no_more() {
 #[test]
 fn a_guest_is_given_all_that_it_can_hold_now() {
     let (free, own, others) = (Global::Free, Global::Held(id(1)), Global::Held(id(2)));
-    let listed = Global::Listed(id(1));
+    let listed = Global::Revoking(id(1));
     let (given, no) = (Consequence::Given, Consequence::Nothing);
     let (all, some, none) = ("global+strand", "strand", "none");
     for (before, [awaited, reset], global, after, consequence) in [

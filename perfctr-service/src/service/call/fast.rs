@@ -14,7 +14,7 @@ use platform::AccessError;
 
 use super::Access;
 use crate::hubs::HubArbiter;
-use crate::rights::access::{AccessWord, SINGLE_REGISTERS};
+use crate::rights::access::{AccessWord, NON_HUB_REGISTERS};
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::{Environment, PerfCounterContext};
 
@@ -44,7 +44,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             };
             return served || self.refused::<SET>(frame, Class::Strand, id);
         }
-        if id < SINGLE_REGISTERS {
+        if id < NON_HUB_REGISTERS {
             let allows = |word: AccessWord, id| word.register(id);
             let inlined = || access.answer(self.dram_fast(id, access));
             return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast)
@@ -58,7 +58,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         };
         let allows_and_takes = |word: AccessWord, id| {
             self.strand.hub(id).is_some_and(|(hub, _)| word.hub(hub))
-                && arbiter.take_free(self.strand.token)
+                && arbiter.try_take_fast(self.strand.token)
         };
         let inlined = || access.answer(self.with_hub(arbiter, id, access));
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
@@ -80,9 +80,9 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             return true;
         }
         // Loads the register number again, because LLVM would otherwise move the common part of both tests before the first test.
-        let allowed = E::Trace::CAN_RECORD && allows(self.strand.guest.recorded(), frame.o0);
+        let allowed = E::Trace::CAN_RECORD && allows(self.strand.guest.traced_access(), frame.o0);
         if allowed {
-            self.recorded::<SET>(frame.reborrow(), id, outlined);
+            self.serve_traced::<SET>(frame.reborrow(), id, outlined);
         }
         allowed
     }
@@ -108,7 +108,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Serves a traced call. Answers the call first, so that no work is left after the event.
     #[cold]
     #[inline(never)]
-    fn recorded<const SET: bool>(
+    fn serve_traced<const SET: bool>(
         &self,
         mut frame: Frame<'_>,
         id: u64,
@@ -186,7 +186,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     fn with_hub(&self, arbiter: &HubArbiter, id: u64, access: Access) -> Result<u64, Refusal> {
         match self.strand.device(id as usize, access) {
             Ok(value) => {
-                arbiter.give_back_free();
+                arbiter.release_fast();
                 (self.strand.counts).add(access.operation(), Class::Hub, Outcome::Ok);
                 Ok(value)
             }

@@ -14,7 +14,7 @@ use hv_core::{CallError, Context, Frame, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::hubs::HubArbiter;
-use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
+use crate::rights::access::{HUB_REGISTERS, NON_HUB_REGISTERS};
 use crate::rights::versions::{Vfalls, VfallsVersion};
 use crate::service::StrandContext;
 use crate::statistics::{Class, Operation, Refusal};
@@ -85,25 +85,25 @@ impl Access {
 
 /// The register that a guest has named by its number, or the number itself if no register has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    Register(PerfReg),
+pub(super) enum RequestedRegister {
+    Known(PerfReg),
     /// No register has this number.
-    Nothing(u64),
+    Unknown(u64),
 }
 
-impl Named {
+impl RequestedRegister {
     const fn class(self) -> Class {
         match self {
-            Self::Register(register) => Class::of(register),
-            Self::Nothing(_) => Class::Invalid,
+            Self::Known(register) => Class::of(register),
+            Self::Unknown(_) => Class::Invalid,
         }
     }
 
     /// Returns the register number that an event records.
     const fn number(self) -> u64 {
         match self {
-            Self::Register(register) => register.id(),
-            Self::Nothing(number) => number,
+            Self::Known(register) => register.id(),
+            Self::Unknown(number) => number,
         }
     }
 }
@@ -127,8 +127,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         registers: &Registers,
     ) -> Result<Reply, CallError> {
         let access = Access::from_call(function, registers).ok_or(HvError::BadTrap)?;
-        let named = named(registers.o0);
-        let result = self.strand.counted(named, access, || {
+        let named = requested_register(registers.o0);
+        let result = self.strand.serve_counted(named, access, || {
             let allowed = self.strand.guest.access();
             if allowed.version() != version {
                 // The fast path is not open for this version. The strand that negotiated the version has not opened it yet, or could
@@ -157,14 +157,16 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     fn not_negotiated(&self, function: u64, registers: &Registers) {
         if let Some(access) = Access::from_call(function, registers) {
-            let _ = self.strand.counted(named(registers.o0), access, || Err(Refusal::BadTrap));
+            let _ = self
+                .strand
+                .serve_counted(requested_register(registers.o0), access, || Err(Refusal::BadTrap));
         }
     }
 }
 
-/// Returns the register with this number in group 0x205, or [`Named::Nothing`].
-fn named(number: u64) -> Named {
-    PerfReg::new(number).map_or(Named::Nothing(number), Named::Register)
+/// Returns the register with this number in group 0x205, or [`RequestedRegister::Unknown`].
+fn requested_register(number: u64) -> RequestedRegister {
+    PerfReg::new(number).map_or(RequestedRegister::Unknown(number), RequestedRegister::Known)
 }
 
 impl<E: Environment> StrandContext<'_, E> {
@@ -198,7 +200,7 @@ impl<E: Environment> StrandContext<'_, E> {
     /// Returns the hub that a register belongs to; `None` if `id` is not the number of a hub register.
     #[inline(always)]
     pub(super) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
-        let index = id.wrapping_sub(SINGLE_REGISTERS);
+        let index = id.wrapping_sub(NON_HUB_REGISTERS);
         if index >= HUB_REGISTERS * Hub::ALL.len() as u64 {
             return None;
         }

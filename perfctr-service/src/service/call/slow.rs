@@ -5,7 +5,7 @@ use guest_abi::{Hub, HvError, PerfReg, RegisterKind};
 use hv_core::trace::{Trace, duration};
 use platform::{AccessError, PhysicalAddress};
 
-use super::{Access, Named};
+use super::{Access, RequestedRegister};
 use crate::hubs::{Blocked, HubGuard};
 use crate::l2;
 use crate::service::StrandContext;
@@ -30,7 +30,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let (service, unit) = (self.strand.service, Unit::L2(self.strand.node));
         if let Some(held) = service.l2(self.strand.node).held(self.strand.caller.strand) {
             let undone = held.undo(service.bus(), self.strand.caller.strand);
-            held.access_ended();
+            held.count_access_end();
             if undone.is_err() {
                 service.units.set_unclean(unit);
                 let _ = self.strand.faulted(Some(unit), Cause::Write(None), held);
@@ -55,7 +55,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         };
         (unit == failed).then(|| {
             let class = Class::from_id(id);
-            self.strand.counts.take_back(operation, class);
+            self.strand.counts.uncount_ok(operation, class);
             self.strand.counts.add(operation, class, Outcome::Refused(Refusal::NoAccess));
             Refusal::NoAccess.error()
         })
@@ -64,9 +64,9 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
 impl<E: Environment> StrandContext<'_, E> {
     /// Serves a call on the slow path, and counts and records its outcome.
-    pub(in crate::service) fn counted(
+    pub(in crate::service) fn serve_counted(
         &self,
-        named: Named,
+        named: RequestedRegister,
         access: Access,
         call: impl FnOnce() -> Result<u64, Refusal>,
     ) -> Result<u64, Refusal> {
@@ -96,11 +96,11 @@ impl<E: Environment> StrandContext<'_, E> {
     pub(in crate::service) fn call(
         &self,
         grant: Grant,
-        named: Named,
+        named: RequestedRegister,
         access: Access,
         has: impl FnOnce(PerfReg) -> bool,
     ) -> Result<u64, Refusal> {
-        let Named::Register(register) = named else {
+        let RequestedRegister::Known(register) = named else {
             return Err(Refusal::Invalid);
         };
         if !has(register) || !self.has(register) {
@@ -210,7 +210,7 @@ impl<E: Environment> StrandContext<'_, E> {
     /// refused.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
-        self.note_conflict(hub, why);
+        self.record_conflict(hub, why);
         match blocked {
             Blocked::Taken | Blocked::Turn => Refusal::WouldBlock,
             Blocked::Stuck => self.service.stuck(self.caller.strand, Unit::Hub(hub)),
@@ -226,7 +226,7 @@ impl<E: Environment> StrandContext<'_, E> {
             return l2::get(service.bus(), self.caller.strand)
                 .map_err(|_| self.faulted(Some(unit), Cause::Read(None), ()));
         };
-        let Some(held) = service.l2(node).take(self.caller.strand) else {
+        let Some(held) = service.l2(node).lock(self.caller.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
             return Err(if stuck {
                 service.stuck(self.caller.strand, unit)
@@ -240,7 +240,7 @@ impl<E: Environment> StrandContext<'_, E> {
         }
         let differ = || service.units.set_unclean(unit);
         let result = held.set(service.bus(), self.caller.strand, value, differ);
-        held.access_ended();
+        held.count_access_end();
         result.map(|()| 0).map_err(|_| self.faulted(Some(unit), Cause::Write(None), held))
     }
 }

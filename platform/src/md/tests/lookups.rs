@@ -51,7 +51,7 @@ fn nodes_by_arc() {
     assert_eq!(root.child("other"), Ok(None));
     let two = error("root", 0x10, Problem::DuplicateChild("unit"));
     assert_eq!(root.child("unit"), Err(two));
-    assert_eq!(md.under_root("note"), Ok(md.node(15)));
+    assert_eq!(md.root_child("note"), Ok(md.node(15)));
     // A node may be its own child, because a lookup does not follow chains of arcs.
     assert_eq!(unit.child("unit"), Ok(Some(unit)));
 }
@@ -71,7 +71,7 @@ fn properties() {
     let md = description().md();
     let [unit, note] = [5, 15].map(|index| md.node(index).unwrap());
     assert_eq!(unit.number("id"), Ok(Some(4)));
-    assert_eq!(unit.needed_number("id"), Ok(4));
+    assert_eq!(unit.required_number("id"), Ok(4));
     assert_eq!(unit.number("none"), Ok(None));
     assert_eq!(unit.string("name"), Ok(Some("a")));
     assert_eq!(unit.string("none"), Ok(None));
@@ -85,7 +85,7 @@ fn properties() {
         (number("twice"), "unit", 0x90, DuplicateProperty("twice")),
         (string("id"), "unit", 0x70, NotAString("id")),
         (string("twice"), "unit", 0x90, DuplicateProperty("twice")),
-        (note.needed_number("id").map(drop), "note", 0x100, Missing("id")),
+        (note.required_number("id").map(drop), "note", 0x100, Missing("id")),
     ];
     for (found, node, offset, problem) in found {
         assert_eq!(found, Err(error(node, offset, problem)));
@@ -101,13 +101,13 @@ fn roots() {
     build.node("root", |_| {});
     let md = build.md();
     assert_eq!(md.root().unwrap().index(), 5);
-    assert_eq!(md.under_root("other"), Ok(md.node(3)));
+    assert_eq!(md.root_child("other"), Ok(md.node(3)));
 
     let mut build = Build::default();
     build.node("unit", |unit| unit.arc("fwd", 0));
     let md = build.md();
     assert_eq!(md.root(), None);
-    assert_eq!(md.under_root("unit"), Ok(None));
+    assert_eq!(md.root_child("unit"), Ok(None));
 }
 
 #[test]

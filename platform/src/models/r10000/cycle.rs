@@ -43,13 +43,13 @@ impl Cycle {
     /// Returns a cycle whose only event is the cycle itself.
     pub fn new() -> Self {
         let counts = [0; R10000Event::COUNT];
-        Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
+        Self { counts }.with(R10000Event::Cycles0, 1).with(R10000Event::Cycles1, 1)
     }
 
     /// Adds `n` occurrences of `event`. For an instruction or a branch, call one of the other functions, which adds all the events that it
     /// causes.
     #[must_use]
-    pub const fn and(mut self, event: R10000Event, n: u32) -> Self {
+    pub const fn with(mut self, event: R10000Event, n: u32) -> Self {
         let count = &mut self.counts[event as usize];
         *count = count.saturating_add(n);
         self
@@ -58,12 +58,12 @@ impl Cycle {
     /// Adds an instruction that is issued to a functional unit.
     #[must_use]
     pub const fn issue(self, operation: Operation) -> Self {
-        let cycle = self.and(R10000Event::Issued, 1);
+        let cycle = self.with(R10000Event::Issued, 1);
         match operation {
-            Operation::Load => cycle.and(R10000Event::LoadsIssued, 1),
-            Operation::Store => cycle.and(R10000Event::StoresIssued, 1),
+            Operation::Load => cycle.with(R10000Event::LoadsIssued, 1),
+            Operation::Store => cycle.with(R10000Event::StoresIssued, 1),
             Operation::StoreConditional { .. } => {
-                cycle.and(R10000Event::StoresIssued, 1).and(R10000Event::ConditionalsIssued, 1)
+                cycle.with(R10000Event::StoresIssued, 1).with(R10000Event::ConditionalsIssued, 1)
             }
             Operation::MultiplyDivide | Operation::FloatingPoint | Operation::Other => cycle,
         }
@@ -77,16 +77,16 @@ impl Cycle {
             _ => 1,
         };
         let cycle = self
-            .and(R10000Event::Graduated0, instructions)
-            .and(R10000Event::Graduated1, instructions);
+            .with(R10000Event::Graduated0, instructions)
+            .with(R10000Event::Graduated1, instructions);
         match operation {
-            Operation::Load => cycle.and(R10000Event::LoadsGraduated, 1),
-            Operation::Store => cycle.and(R10000Event::StoresGraduated, 1),
+            Operation::Load => cycle.with(R10000Event::LoadsGraduated, 1),
+            Operation::Store => cycle.with(R10000Event::StoresGraduated, 1),
             Operation::StoreConditional { stored } => cycle
-                .and(R10000Event::StoresGraduated, 1)
-                .and(R10000Event::ConditionalsGraduated, 1)
-                .and(R10000Event::ConditionalsFailed, !stored as u32),
-            Operation::FloatingPoint => cycle.and(R10000Event::FloatingPointGraduated, 1),
+                .with(R10000Event::StoresGraduated, 1)
+                .with(R10000Event::ConditionalsGraduated, 1)
+                .with(R10000Event::ConditionalsFailed, !stored as u32),
+            Operation::FloatingPoint => cycle.with(R10000Event::FloatingPointGraduated, 1),
             Operation::MultiplyDivide | Operation::Other => cycle,
         }
     }
@@ -94,14 +94,14 @@ impl Cycle {
     /// Adds a branch that the processor decodes in this cycle.
     #[must_use]
     pub const fn decode_branch(self) -> Self {
-        self.and(R10000Event::BranchesDecoded, 1)
+        self.with(R10000Event::BranchesDecoded, 1)
     }
 
     /// Adds the outcome of a decoded branch.
     #[must_use]
     pub const fn resolve_branch(self, branch: Branch) -> Self {
         match branch {
-            Branch::Mispredicted => self.and(R10000Event::BranchesMispredicted, 1),
+            Branch::Mispredicted => self.with(R10000Event::BranchesMispredicted, 1),
             Branch::Predicted | Branch::Nullified => self,
         }
     }
@@ -109,7 +109,7 @@ impl Cycle {
     /// Adds a TLB miss by the program, or by the handler of another TLB miss. The miss is counted in the mode of its cycle.
     #[must_use]
     pub const fn refill_tlb(self) -> Self {
-        self.and(R10000Event::TlbRefills, 1)
+        self.with(R10000Event::TlbRefills, 1)
     }
 
     /// Returns the number of occurrences of `event` in this cycle. It saturates at `u32::MAX`.

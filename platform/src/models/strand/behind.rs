@@ -20,13 +20,13 @@ impl Phase {
 
 /// The accumulators of both counters, and the time to the next update. An update adds the accumulators to PIC.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Behind {
+pub(super) struct DelayedUpdates {
     /// The number of clocks to the next update, 1 to 8.
     ahead: u8,
     waiting: [u32; 2],
 }
 
-impl Behind {
+impl DelayedUpdates {
     pub(super) const fn new(Phase(ahead): Phase) -> Self {
         Self { ahead, waiting: [0; 2] }
     }
@@ -52,13 +52,13 @@ impl Behind {
     }
 
     /// Cancels an update that is due in the next clock, because a write of PIC at the end of the current clock replaces the update.
-    pub(super) fn written(&mut self) {
+    pub(super) fn cancel_due(&mut self) {
         if self.ahead == 1 {
-            self.lose(CounterSet::BOTH);
+            self.discard(CounterSet::BOTH);
         }
     }
 
-    pub(super) fn lose(&mut self, counters: CounterSet) {
+    pub(super) fn discard(&mut self, counters: CounterSet) {
         for counter in counters.iter() {
             self.waiting[counter.index()] = 0;
         }

@@ -9,7 +9,7 @@ use guest_abi::Counter;
 use guest_abi::layout::{SparcPcr, SparcPic, SparcSelect};
 use guest_abi::sampling::{CounterSet, SparcMode};
 
-use behind::Behind;
+use behind::DelayedUpdates;
 pub use behind::Phase;
 pub use skid::Early;
 
@@ -34,13 +34,13 @@ pub struct StrandUnit {
     pic: [u32; 2],
     counted: [Counted; 2],
     /// A limit for each counter. Events up to the limit only increment the counter. Events that wrap the counter, or raise it above
-    /// the limit, also need [`noted`](Self::noted).
-    quiet: [u32; 2],
+    /// the limit, also need [`handle_above_limit`](Self::handle_above_limit).
+    limits: [u32; 2],
     early: Early,
     mode: SparcMode,
     interruptible: bool,
     softint: bool,
-    behind: Option<Behind>,
+    delayed: Option<DelayedUpdates>,
 }
 
 impl StrandUnit {
@@ -50,12 +50,12 @@ impl StrandUnit {
             pcr: SparcPcr::new(),
             pic: [0; 2],
             counted: [[0; 16]; 2],
-            quiet: [u32::MAX; 2],
+            limits: [u32::MAX; 2],
             early: Early::EXACT,
             mode: SparcMode::User,
             interruptible: true,
             softint: false,
-            behind: None,
+            delayed: None,
         }
     }
 
@@ -70,10 +70,10 @@ impl StrandUnit {
         let written = SparcPcr::from_bits(value & SparcPcr::READBACK_MASK);
         let overflows = written.overflows().without(held) | self.pcr.overflows().intersection(held);
         let before = core::mem::replace(&mut self.pcr, written.with_overflows(overflows));
-        if let Some(behind) = &mut self.behind {
-            behind.lose(stopped(before, self.pcr));
+        if let Some(delayed) = &mut self.delayed {
+            delayed.discard(counters_losing_events(before, self.pcr));
         }
-        self.select();
+        self.update_selection();
         self.request();
     }
 
@@ -108,7 +108,7 @@ impl StrandUnit {
     /// Sets the maximum number of events by which an overflow trap precedes the wrap.
     pub fn set_early(&mut self, early: Early) {
         self.early = early;
-        self.select();
+        self.update_selection();
     }
 
     /// Sets when PIC shows new events: every 8 clocks of [`pass`](Self::pass), or immediately if `phase` is `None`. Drops the events that
@@ -118,14 +118,14 @@ impl StrandUnit {
     /// add up to 7 earlier events. A write of %pcr that clears UT, ST or HT, or changes the SL of a counter, loses up to 8 events
     /// of each affected counter.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
-        self.behind = phase.map(Behind::new);
-        self.select();
+        self.delayed = phase.map(DelayedUpdates::new);
+        self.update_selection();
     }
 
     /// Lets clocks pass, which matters only if PIC is updated every 8 clocks.
     pub fn pass(&mut self, clocks: u64) {
-        if let Some(behind) = &mut self.behind {
-            let arrived = behind.pass(clocks);
+        if let Some(delayed) = &mut self.delayed {
+            let arrived = delayed.pass(clocks);
             for counter in Counter::ALL.iter().copied() {
                 let pic = &mut self.pic[counter.index()];
                 let (sum, wrapped) = pic.overflowing_add(arrived[counter.index()]);
@@ -145,8 +145,8 @@ impl StrandUnit {
 
     /// Writes %pic, and so both counters, at the end of the current clock. The write replaces an update of PIC that is due then.
     pub fn set_pic(&mut self, value: u64) {
-        if let Some(behind) = &mut self.behind {
-            behind.written();
+        if let Some(delayed) = &mut self.delayed {
+            delayed.cancel_due();
         }
         let value = SparcPic::from_bits(value);
         self.pic = [value.pic0(), value.pic1()];
@@ -160,7 +160,7 @@ impl StrandUnit {
     /// Switches the strand to `mode`. An overflow trap that waited for the end of hyperprivileged mode sets bit 15 of %softint now.
     pub fn set_mode(&mut self, mode: SparcMode) {
         self.mode = mode;
-        self.select();
+        self.update_selection();
         self.request();
     }
 
@@ -170,7 +170,7 @@ impl StrandUnit {
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
             .iter()
-            .filter(|counter| self.counting() && self.pcr.traps().contains(**counter));
+            .filter(|counter| self.is_counting() && self.pcr.traps().contains(**counter));
         let left = trapping.map(|counter| match self.pcr.select(*counter).base_class() {
             0 => 0,
             _ => (self.early.threshold()).saturating_sub(self.pic[counter.index()]),
@@ -193,23 +193,23 @@ impl StrandUnit {
         let hit0 = any & (counted0[class] & mask != 0);
         let hit1 = any & (counted1[class] & mask != 0);
         if events.counts_flushed() & any {
-            self.flushed(events);
+            self.trap_on_flushed(events);
         }
         let [pic0, pic1] = &mut self.pic;
         let (sum0, wrapped0) = pic0.overflowing_add(u32::from(hit0) * n);
         let (sum1, wrapped1) = pic1.overflowing_add(u32::from(hit1) * n);
         (*pic0, *pic1) = (sum0, sum1);
-        let [quiet0, quiet1] = self.quiet;
-        let (over0, over1) = (wrapped0 | (sum0 > quiet0), wrapped1 | (sum1 > quiet1));
+        let [limit0, limit1] = self.limits;
+        let (over0, over1) = (wrapped0 | (sum0 > limit0), wrapped1 | (sum1 > limit1));
         if (over0 & hit0) | (over1 & hit1) {
-            self.noted(CounterSet::new(over0 & hit0, over1 & hit1), n);
+            self.handle_above_limit(CounterSet::new(over0 & hit0, over1 & hit1), n);
         }
     }
 
-    /// Handles counters that `n` events have wrapped, or have raised above the limit in [`quiet`](Self::quiet).
+    /// Handles counters that `n` events have wrapped, or have raised above the limit in [`limits`](Self::limits).
     #[cold]
-    fn noted(&mut self, counters: CounterSet, n: u32) {
-        if self.behind.is_none() {
+    fn handle_above_limit(&mut self, counters: CounterSet, n: u32) {
+        if self.delayed.is_none() {
             return self.overflow(counters);
         }
         // PIC already includes the `n` events, but must not show them before the next update, so take them back and let them wait.
@@ -222,15 +222,15 @@ impl StrandUnit {
                 self.pass(1);
             }
             self.overflow(self.near_wrap().intersection(counters));
-            if let Some(behind) = &mut self.behind {
-                behind.wait(counters);
+            if let Some(delayed) = &mut self.delayed {
+                delayed.wait(counters);
             }
         }
     }
 
     /// Requests the trap, without OV, if an event of a flushed instruction would overflow a counter that does not count the event.
     #[cold]
-    fn flushed(&mut self, events: SparcSelect) {
+    fn trap_on_flushed(&mut self, events: SparcSelect) {
         let selecting = Counter::ALL.iter().copied().filter(|counter| {
             let select = self.pcr.select(*counter);
             !select.counts_flushed()
@@ -238,7 +238,7 @@ impl StrandUnit {
                 && happening(select) & happening(events) != 0
         });
         let selecting: CounterSet = selecting.collect();
-        if self.counting() && !self.near_wrap().intersection(selecting).is_empty() {
+        if self.is_counting() && !self.near_wrap().intersection(selecting).is_empty() {
             self.interrupt();
         }
     }
@@ -269,7 +269,7 @@ impl StrandUnit {
     }
 
     #[inline(always)]
-    fn counting(&self) -> bool {
+    fn is_counting(&self) -> bool {
         match self.mode {
             SparcMode::User => self.pcr.user(),
             SparcMode::Privileged => self.pcr.system(),
@@ -279,8 +279,8 @@ impl StrandUnit {
 
     // This function is inlined, because images that contain the model have few register windows left.
     #[inline(always)]
-    fn select(&mut self) {
-        let counting = self.counting();
+    fn update_selection(&mut self) {
+        let counting = self.is_counting();
         let traps = self.pcr.traps();
         for (counter, counted) in Counter::ALL.iter().copied().zip(&mut self.counted) {
             let select = self.pcr.select(counter);
@@ -290,8 +290,8 @@ impl StrandUnit {
                 *mask = if counting && counts { happening(select) } else { 0 };
             }
         }
-        for (counter, quiet) in Counter::ALL.iter().copied().zip(&mut self.quiet) {
-            *quiet = if self.behind.is_some() {
+        for (counter, limit) in Counter::ALL.iter().copied().zip(&mut self.limits) {
+            *limit = if self.delayed.is_some() {
                 0
             } else if traps.contains(counter) {
                 self.early.threshold()
@@ -311,7 +311,7 @@ const fn happening(select: SparcSelect) -> u8 {
 }
 
 /// Returns the counters whose waiting events are lost when %pcr changes from `before` to `after`.
-fn stopped(before: SparcPcr, after: SparcPcr) -> CounterSet {
+fn counters_losing_events(before: SparcPcr, after: SparcPcr) -> CounterSet {
     let mode = before.user() && !after.user()
         || before.system() && !after.system()
         || before.hypervisor() && !after.hypervisor();

@@ -11,11 +11,11 @@ impl Early {
 
     /// The trap happens as early as the hardware permits. The handler finds the counter at -15 to
     /// 0.
-    pub const MOST: Self = Self(15);
+    pub const MAX: Self = Self(15);
 
     /// Returns the setting with which the trap happens up to `events` events before the wrap; `None` if `events` is above 15.
     pub const fn new(events: u8) -> Option<Self> {
-        if events <= Self::MOST.0 { Some(Self(events)) } else { None }
+        if events <= Self::MAX.0 { Some(Self(events)) } else { None }
     }
 
     /// Returns the lowest value of a counter at which an event sets OV.

@@ -257,7 +257,7 @@ fn the_trap_in_each_phase() {
             let mut unit = strand(0x208, 0x200);
             unit.set_pcr(counting(0x208, 0x200) | 1 << 4);
             unit.set_pic(u64::from(start as u32));
-            unit.set_early(Early::MOST);
+            unit.set_early(Early::MAX);
             unit.set_phase(Phase::new(ahead));
             let found = loop {
                 let found = unit.pic() as u32 as i32;

@@ -5,7 +5,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::Device;
-use crate::ptimer::{Alarms, ScheduleError, When};
+use crate::ptimer::{Alarms, Due, ScheduleError};
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -147,7 +147,7 @@ proptest! {
                     continue;
                 }
             };
-            if when == When::Now {
+            if when == Due::Now {
                 drain(&device, &mut alarms, &mut oracle);
             }
         }

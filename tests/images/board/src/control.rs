@@ -11,7 +11,7 @@ use core::ptr;
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
 use hypervisor::Guests;
-use hypervisor::{Days, GuestLayout, Handler, HypervisorOf, Layout, Services, assemble, configure};
+use hypervisor::{TimesOfDay, GuestLayout, Handler, BoardHypervisor, Layout, Services, assemble, configure};
 use perfctr_service::{GuestConfig, policy};
 use platform::sparc64::{Partition, start_entry};
 use conform::control::{Control, FUNCTION, TRAP};
@@ -24,7 +24,7 @@ use crate::room::StaticSlot;
 use crate::tracer::{SharedTracer, TRACER};
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 
-type Machine = HypervisorOf<Board>;
+type Machine = BoardHypervisor<Board>;
 
 /// The machine that the guest has switched on.
 #[derive(Clone, Copy)]
@@ -106,7 +106,7 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
         Control::Trace(on) => {
             TRACER.set_on(on);
             if let Some(running) = RUNNING.get() {
-                running.hypervisor.services().0.trace_turned();
+                running.hypervisor.services().0.tracer_switched();
             }
         }
         Control::Change(change) => {
@@ -138,9 +138,9 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
     let layout = Layout {
         machine,
         guests: guests.iter().map(guest_layout).collect(),
-        described: false,
+        has_description: false,
         frequency: 0,
-        days: Days::new(0),
+        days: TimesOfDay::new(0),
         clocks: 0,
     };
     // SAFETY: only the old hypervisor, which is replaced below, uses the old layout. The old hypervisor does not run between here and its

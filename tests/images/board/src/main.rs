@@ -25,7 +25,7 @@ use core::ptr;
 use guest_abi::ServedFunctions;
 use guest_abi::{Registers, StrandId, Trap};
 use hv_core::{CallError, Caller, GuestId, Reply};
-use hypervisor::{Handler, Place, Placed};
+use hypervisor::{Handler, HypervisorStorage, HasStorage};
 use platform::interfaces::Interface;
 use platform::memory_map::{CONSOLES, MAILBOX};
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
@@ -37,7 +37,7 @@ use tracer::SharedTracer;
 /// The board. Features decide whether it has real devices, models of devices, or words of memory.
 struct Board;
 
-static PLACE: Place<Board> = Place::new();
+static STORAGE: HypervisorStorage<Board> = HypervisorStorage::new();
 
 impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, SharedTracer);
@@ -70,9 +70,9 @@ impl hypervisor::Board for Board {
     }
 }
 
-impl Placed for Board {
-    fn place() -> &'static Place<Self> {
-        &PLACE
+impl HasStorage for Board {
+    fn storage() -> &'static HypervisorStorage<Self> {
+        &STORAGE
     }
 }
 

@@ -10,7 +10,7 @@ use core::panic::PanicInfo;
 use core::ptr;
 
 use guest_abi::{Registers, StrandId, Trap};
-use hypervisor::{Board, Handler, Place, Placed};
+use hypervisor::{Board, Handler, HypervisorStorage, HasStorage};
 use platform::interfaces::Interface;
 use platform::memory_map::{LOG, MAILBOX};
 use platform::sparc64::{End, Entry, Mmio, Partition, StrandRegs, TrapHandler, panicked};
@@ -20,7 +20,7 @@ use defect::Defect;
 
 struct Devices;
 
-static PLACE: Place<Devices> = Place::new();
+static STORAGE: HypervisorStorage<Devices> = HypervisorStorage::new();
 
 impl Board for Devices {
     type Environment = (Mmio, StrandRegs);
@@ -31,9 +31,9 @@ impl Board for Devices {
     }
 }
 
-impl Placed for Devices {
-    fn place() -> &'static Place<Self> {
-        &PLACE
+impl HasStorage for Devices {
+    fn storage() -> &'static HypervisorStorage<Self> {
+        &STORAGE
     }
 }
 

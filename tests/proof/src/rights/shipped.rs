@@ -74,7 +74,7 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
         if machine.is_out() != world.unit.out {
             match world.unit.out {
                 true => machine.take_out(),
-                false => machine.put_back(),
+                false => machine.return_to_service(),
             }
         }
         machine.set_unclean(world.unit.unclean);
@@ -148,7 +148,7 @@ impl<const G: usize, const S: usize> Shipped<G, S> {
             self.note(|world| world.unit.written = None);
             self.machine.set_unclean(false);
         }
-        self.machine.put_back();
+        self.machine.return_to_service();
     }
 
     pub(crate) fn act(&self, act: GuestAction) {
@@ -329,7 +329,7 @@ impl<L: Ledger, const G: usize, const S: usize> ReorderedLedger<'_, L, G, S> {
             }
             ScrubResult::OnOtherNode => {
                 let mut strands = self.strands(loser);
-                match strands.find(|strand| !self.asked(*strand).is_excused()) {
+                match strands.find(|strand| !self.asked(*strand).is_dead()) {
                     Some(strand) => self.ask(strand, Scrub::Nothing),
                     None => machine.take_out(),
                 }
@@ -393,12 +393,12 @@ impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for ReorderedLedger<'
         self.ledger.started(guest);
     }
 
-    fn keep(&mut self, guest: GuestId, grant: Grant) {
-        self.ledger.keep(guest, grant);
+    fn restrict_to(&mut self, guest: GuestId, grant: Grant) {
+        self.ledger.restrict_to(guest, grant);
     }
 
-    fn raise(&mut self, guest: GuestId, grant: Grant) -> bool {
-        self.ledger.raise(guest, grant)
+    fn add_rights(&mut self, guest: GuestId, grant: Grant) -> bool {
+        self.ledger.add_rights(guest, grant)
     }
 
     fn set_granted(&mut self, guest: GuestId, grant: Grant) {
@@ -411,8 +411,8 @@ impl<'a, L: Ledger, const G: usize, const S: usize> Ledger for ReorderedLedger<'
         self.ledger.set_global(global);
     }
 
-    fn list(&mut self, guest: GuestId) {
-        self.ledger.list(guest);
+    fn mark_units(&mut self, guest: GuestId) {
+        self.ledger.mark_units(guest);
     }
 
     fn ask(&mut self, strand: StrandId, scrub: Scrub) {

@@ -1,6 +1,6 @@
 //! Tests how busy units are judged: compares `smt/judgement.smt2` with the shipped function.
 
-use perfctr_service::decisions::judgement::{Counts, Found, Watch};
+use perfctr_service::decisions::judgement::{Counts, WaitReason, Watch};
 use tests::random::Random;
 
 use super::{all_are_true, random};
@@ -53,13 +53,13 @@ fn the_judgement_is_the_function_that_ships() {
             waited: random.one_of(&[None, Some(waited), Some(waited)]),
         };
         let time = last.wrapping_add(near(&mut random, &[0, PAUSE, LIMIT]));
-        let found = random.one_of(&[Found::Busy, Found::Turn, Found::Locked]);
+        let found = random.one_of(&[WaitReason::Busy, WaitReason::Turn, WaitReason::Locked]);
         let (after, stuck) = before.step(found, now, time);
         stuck_steps += usize::from(stuck);
         let name = match found {
-            Found::Busy => "found-busy",
-            Found::Turn => "found-turn",
-            Found::Locked => "found-locked",
+            WaitReason::Busy => "found-busy",
+            WaitReason::Turn => "found-turn",
+            WaitReason::Locked => "found-locked",
         };
         let (w, c, after) = (watch(before), counts(now), watch(after));
         let look = format!("{w} {name} {c} #x{time:016x}");

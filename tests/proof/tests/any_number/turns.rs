@@ -72,7 +72,7 @@ fn the_definition_is_the_function_that_ships() {
             }
             HubEvent::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
             HubEvent::Died(dead) => (format!("(died g {})", dead.number()), None),
-            HubEvent::Renewed => ("(renewed g)".to_owned(), None),
+            HubEvent::Reset => ("(renewed g)".to_owned(), None),
             HubEvent::AsksFree(asks) => {
                 let asks = asks.number();
                 let parameters = format!(
@@ -102,7 +102,7 @@ fn the_definition_is_the_function_that_ships() {
             HubEvent::Ended,
             HubEvent::ChipBusy(asks),
             HubEvent::Died(asks),
-            HubEvent::Renewed,
+            HubEvent::Reset,
         ]);
         check(turns, HubEvent::AsksFree(asks));
         check(turns, other);

@@ -1,7 +1,7 @@
 //! Traps other than hypercalls. The hypervisor saves all registers and calls Rust code. Then the guest continues, the hypervisor continues,
 //! or the guest ends.
 //!
-//! The expected behaviour comes from the documentation of `platform::sparc64`: `FatalTrap` and `Kept` say which registers are saved, and
+//! The expected behaviour comes from the documentation of `platform::sparc64`: `FatalTrap` and `SavedRegisters` say which registers are saved, and
 //! that the strand continues with the saved values.
 
 use simulator::interpreter::instruction::{ControlRegister, Register};

@@ -158,7 +158,7 @@ fn executed(place: &TestDirectory) -> FinalState {
         assert!(stop == Stop::Limit && done < 200_000_000, "{stop:?} {made:?}");
     }
     let strand = StrandId::new(0).unwrap();
-    execution.operate(strand, &Request::Look(guests.len())).unwrap();
+    execution.operate(strand, &Request::ReadState(guests.len())).unwrap();
     let seen = loop {
         execution.run(Limits::instructions(10_000));
         if let Some(answer) = execution.operated() {

@@ -106,7 +106,12 @@ const ROWS: &[Row] = &[
     ("perfctr-service/src/rights/state.rs", "self.resetting.store(Some", 1, Unneeded(EXCHANGES)),
     ("perfctr-service/src/rights/state.rs", "self.resetting.store(None", 1, Unneeded(LOCKED)),
     // Barriers where guests and their CPUs start and end.
-    ("hypervisor/src/image/guests.rs", "LIVES[guest.index()].runs.store(true", 1, Unneeded(TELLS)),
+    (
+        "hypervisor/src/image/guests.rs",
+        "GUEST_STATES[guest.index()].runs.store(true",
+        1,
+        Unneeded(TELLS),
+    ),
     ("hypervisor/src/image/guests.rs", "life.runs.store(false", 1, Scene("two guests end")),
     ("hypervisor/src/image/guests.rs", "fence(SeqCst);", 1, Unneeded(EXCHANGES)),
     (

@@ -144,7 +144,7 @@ impl Case {
             }
             CaseKind::Look => {
                 resume_at(registers, ANSWERED);
-                execution.operate(id, &Step::Look(2)).unwrap();
+                execution.operate(id, &Step::ReadState(2)).unwrap();
             }
             CaseKind::Transfer => {
                 resume_at(registers, ANSWERED);

@@ -5,7 +5,7 @@ use guest_abi::{Mcu, McuRole, Node, PerfReg};
 use hv_core::GuestId;
 use hv_core::trace::remote::HEARTBEAT_INTERRUPT;
 use perfctr_service::Unit;
-use perfctr_service::mailbox::{Seen, Step};
+use perfctr_service::mailbox::{ServiceState, Step};
 use platform::address::local;
 use platform::models::FaultyUnit;
 use simulator::conform::caller::Request;
@@ -124,7 +124,7 @@ impl Event {
                 check_records(&mut found, &[])
             }
             Self::Look => {
-                found.operate(id, &Step::Look(2)).map_err(|error| error.to_string())?;
+                found.operate(id, &Step::ReadState(2)).map_err(|error| error.to_string())?;
                 finish(&mut found)?;
                 match found.operated() {
                     Some(Ok(Some(_))) => {}
@@ -200,14 +200,14 @@ fn check_records(execution: &mut Execution, units: &[Unit]) -> Result<(), String
 fn transfer(execution: &mut Execution) -> Result<(), String> {
     answer(execution, &Step::Reconfigure(all_to_the_neighbour()))?;
     for _ in 0..MAX_SLICES {
-        if answer(execution, &Step::Look(2))?.is_some_and(|it| it.pending.is_none()) {
+        if answer(execution, &Step::ReadState(2))?.is_some_and(|it| it.pending.is_none()) {
             return Ok(());
         }
     }
     Err("the transfer does not end".to_owned())
 }
 
-fn answer(execution: &mut Execution, step: &Step) -> Result<Option<Seen>, String> {
+fn answer(execution: &mut Execution, step: &Step) -> Result<Option<ServiceState>, String> {
     let on = strand(NEIGHBOUR[0]);
     execution.operate(on, step).map_err(|error| error.to_string())?;
     for _ in 0..MAX_SLICES {

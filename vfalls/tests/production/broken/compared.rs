@@ -6,7 +6,7 @@ use std::ops::Range;
 use guest_abi::StrandId;
 use hv_core::trace::remote::Memory;
 use perfctr_service::Unit;
-use perfctr_service::mailbox::Seen;
+use perfctr_service::mailbox::ServiceState;
 use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{OPERATOR_WORDS, RECORDS};
 use simulator::execute::{Execution, map};
@@ -122,7 +122,7 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
 }
 
 /// Compares the rights and units that the operator sees at the end, except the failed units.
-fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
+fn judge_look(right: &ServiceState, found: &Run<'_>) -> Result<(), String> {
     let mut right = *right;
     let seen = found.look.unwrap();
     for Fault { unit, .. } in &found.plan.faults {

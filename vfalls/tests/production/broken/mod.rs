@@ -17,7 +17,7 @@ use std::ops::Range;
 use conform::modelled::faulty;
 use guest_abi::{Node, PerfReg, StrandId};
 use hv_core::GuestId;
-use perfctr_service::mailbox::{Seen, Step};
+use perfctr_service::mailbox::{ServiceState, Step};
 use perfctr_service::{Grants, Right, Unit};
 use platform::PhysicalAddress;
 use platform::address::{L2_BANKS, global, l2_control, local};
@@ -95,7 +95,7 @@ pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 /// The machine at the end of a stage, for comparison with other runs.
 struct End {
     execution: Execution,
-    look: Option<Seen>,
+    look: Option<ServiceState>,
 }
 
 struct Run<'a> {
@@ -111,7 +111,7 @@ struct Run<'a> {
     /// The units whose failed stores were reported, if the hypervisor has read the reports.
     reported: Vec<Unit>,
     /// What the operator sees at the end of the run; `None` until then.
-    look: Option<Seen>,
+    look: Option<ServiceState>,
     /// The calls of this stage that had no answer yet when their unit's report arrived. Each pair is a strand's index and the call's index
     /// in the strand's list.
     must_refuse: Vec<(usize, usize)>,
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
         if let Some((at, number)) = self.plan.looks {
             let at = self.begun + at;
             self.until("time goes on", |run| run.execution.now() >= at)?;
-            self.operate(number, &Step::Look(2)).map(drop)?;
+            self.operate(number, &Step::ReadState(2)).map(drop)?;
         }
         self.finish()?;
         seen(0, self)?;
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
         self.begin(1)?;
         self.finish()?;
         self.quiet()?;
-        self.look = self.operate(NEIGHBOUR, &Step::Look(2))?.unwrap();
+        self.look = self.operate(NEIGHBOUR, &Step::ReadState(2))?.unwrap();
         (0..4).try_for_each(|number| self.enter_guest(number))?;
         seen(1, self)
     }
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {
-            BetweenStages::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
+            BetweenStages::Look => self.operate(self.plan.on, &Step::ReadState(2)).map(drop)?,
             BetweenStages::Transfer => {
                 let mut grants = Grants::none(2).unwrap();
                 for right in [Right::Global, Right::Strand] {
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
         }
         // A transfer may take some time, and calls are refused meanwhile, so the test waits until no change is pending.
         for _ in 0..100 {
-            let seen = self.operate(NEIGHBOUR, &Step::Look(2))?;
+            let seen = self.operate(NEIGHBOUR, &Step::ReadState(2))?;
             if seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.pending.is_none())) {
                 return Ok(());
             }

@@ -1,6 +1,6 @@
 //! One copy of the machine, in which the neighbour acts between the guest's instructions.
 
-use perfctr_service::mailbox::{Seen, Step};
+use perfctr_service::mailbox::{ServiceState, Step};
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Stop};
 use simulator::interpreter::Level;
@@ -59,14 +59,14 @@ impl<'a> Copy<'a> {
         }
         self.answer(step)?;
         for _ in 0..100 {
-            if self.answer(&Step::Look(2))?.is_some_and(|seen| seen.pending.is_none()) {
+            if self.answer(&Step::ReadState(2))?.is_some_and(|seen| seen.pending.is_none()) {
                 return Ok(());
             }
         }
         Err("the change of rights does not end".to_owned())
     }
 
-    fn answer(&mut self, step: &Step) -> Result<Option<Seen>, String> {
+    fn answer(&mut self, step: &Step) -> Result<Option<ServiceState>, String> {
         let asked = self.execution.operate(strand(GUEST), step);
         asked.map_err(|error| error.to_string())?;
         for _ in 0..MAX_STEPS {

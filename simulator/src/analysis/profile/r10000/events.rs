@@ -12,7 +12,7 @@ pub(super) fn issue(cycle: Cycle, fetch: &Reference) -> Cycle {
         DataAccess::Atomic => {
             cycle.issue(Operation::Load).issue(Operation::StoreConditional { stored: true })
         }
-        DataAccess::Both => cycle.issue(Operation::Load).and(R10000Event::StoresIssued, 1),
+        DataAccess::Both => cycle.issue(Operation::Load).with(R10000Event::StoresIssued, 1),
         DataAccess::Load => cycle.issue(Operation::Load),
         DataAccess::Store => cycle.issue(Operation::Store),
         DataAccess::None => cycle.issue(operation(fetch.class)),
@@ -29,15 +29,15 @@ pub(super) fn graduate(cycle: Cycle, fetch: &Reference, stored: bool) -> Cycle {
                 .graduate(Operation::Load)
                 .graduate(Operation::StoreConditional { stored });
         }
-        DataAccess::Both => cycle.graduate(Operation::Load).and(R10000Event::StoresGraduated, 1),
+        DataAccess::Both => cycle.graduate(Operation::Load).with(R10000Event::StoresGraduated, 1),
         DataAccess::Load => cycle.graduate(Operation::Load),
         DataAccess::Store => cycle.graduate(Operation::Store),
     };
     match operation(fetch.class) {
         Operation::MultiplyDivide => {
-            cycle.and(R10000Event::Graduated0, 1).and(R10000Event::Graduated1, 1)
+            cycle.with(R10000Event::Graduated0, 1).with(R10000Event::Graduated1, 1)
         }
-        Operation::FloatingPoint => cycle.and(R10000Event::FloatingPointGraduated, 1),
+        Operation::FloatingPoint => cycle.with(R10000Event::FloatingPointGraduated, 1),
         _ => cycle,
     }
 }
@@ -75,5 +75,5 @@ pub(super) fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
         (Event::InvalidationHits, traffic.invalidation_hits),
     ]
     .into_iter()
-    .fold(cycle, |cycle, (event, n)| cycle.and(event, n as u32))
+    .fold(cycle, |cycle, (event, n)| cycle.with(event, n as u32))
 }

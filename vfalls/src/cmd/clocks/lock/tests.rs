@@ -110,7 +110,10 @@ fn the_time_of_day_is_bounded_and_never_steps_back() {
             assert_eq!((found.steps_back, found.turns), (0, 0), "{found:?}");
         }
     }
-    assert_eq!(LockMethod::TimeOfDay.limit(), 1_000_000_000 / TimeOfDay::SLEW_DIVISOR.cast_signed());
+    assert_eq!(
+        LockMethod::TimeOfDay.limit(),
+        1_000_000_000 / TimeOfDay::SLEW_DIVISOR.cast_signed()
+    );
     assert_eq!(LockMethod::TimeOfDay.limit(), 500_000);
 }
 
