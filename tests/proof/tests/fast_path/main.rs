@@ -297,6 +297,8 @@ struct Counts {
     unchanged: usize,
     /// The changed instruction writes a term to a control register, which can hold only numbers. No execution with numbers differs.
     undecided: usize,
+    /// No execution with numbers differs, and the solver has decided enough other changes of the same field.
+    omitted: usize,
 }
 
 /// If a field of a fast-path instruction is changed, either a call violates the contract or the change has no effect. The test changes a

@@ -48,6 +48,10 @@ impl Numbered {
     }
 }
 
+/// The maximum number of changes that the solver decides for one kind of field of one instruction. The random numbers choose which. Without a
+/// limit, a comparison with a number would take an hour, because most other numbers have the same effect.
+const MAX_DECIDED: usize = 64;
+
 /// The proved executions of the handlers with terms, and their executions with numbers.
 pub(crate) struct Sweep {
     image: Image,
@@ -204,7 +208,7 @@ impl Sweep {
         let original = self.image.instruction(at).unwrap();
         let is_near = |to| self.image.is_in_handler(to) || self.image.is_end(to);
         let all = change::changes(&self.image, at, is_near);
-        let (same, others): (Vec<Change>, _) =
+        let (same, mut others): (Vec<Change>, Vec<Change>) =
             all.into_iter().partition(|change| Instruction::decode(change.word) == original);
         for change in same {
             counts.entry(change.kind).or_default().same += change.number;
@@ -215,14 +219,26 @@ impl Sweep {
             unchanged = self.same(at, unchanged, 0);
         }
         let mut wrong = Vec::new();
+        let mut decided = BTreeMap::<Changed, usize>::new();
+        others.sort_by_cached_key(|_| random.next_u64());
         for change in others {
             let Change { kind, word, number, .. } = change;
             let counts = counts.entry(kind).or_default();
             if unchanged.contains(&word) {
                 counts.unchanged += number;
-            } else if self.is_found(change) {
+                continue;
+            }
+            if self.is_found(change) {
                 counts.found += number;
-            } else if let Err(differs) = self.changes_nothing(change) {
+                continue;
+            }
+            let decided = decided.entry(kind).or_default();
+            if *decided == MAX_DECIDED {
+                counts.omitted += number;
+                continue;
+            }
+            *decided += 1;
+            if let Err(differs) = self.changes_nothing(change) {
                 let (differs, scene, model) = *differs;
                 counts.solved += number;
                 self.numbered.push(Numbered::new(Some(&model), false, random));

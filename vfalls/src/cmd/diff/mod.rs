@@ -3,9 +3,11 @@
 mod values;
 mod weights;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -14,7 +16,7 @@ use crate::numbers::counted_plainly;
 use crate::output::{self, Force};
 use crate::plain;
 use crate::table::{self, cut};
-use values::{RUN, Values};
+use values::{Numbers, RUN, Values};
 use weights::{Weight, Weights};
 
 /// Show what differs between two runs, most important first
@@ -106,45 +108,27 @@ impl Differences {
     /// their most important differences. Within a group, the most important differences come first, and those that the output leaves out
     /// come last.
     fn new(a: &Values, b: &Values) -> Self {
-        fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
-            let more = b.keys().filter(|key| !a.contains_key(key));
-            a.keys().chain(more).collect()
-        }
-        let settings = keys(&a.texts, &b.texts).into_iter();
-        let settings = settings.map(|name| Setting {
+        let settings = pairs(&a.texts, &b.texts).filter(|(_, [a, b])| a != b);
+        let settings = settings.map(|(name, [a, b])| Setting {
             name: name.clone(),
-            a: a.texts.get(name).cloned(),
-            b: b.texts.get(name).cloned(),
+            a: a.cloned(),
+            b: b.cloned(),
         });
-        let weights = Weights::new(a, b);
-        let numbers = keys(&a.numbers, &b.numbers).into_iter().map(|key| {
-            let [a, b] = [a, b].map(|run| run.numbers.get(key));
-            let kind = a.or(b).map_or("", |number| &number.kind);
-            let [a, b] = [a, b].map(|number| number.map(|number| number.value));
-            let (group, name) = key.clone();
-            let weight = weights.weight(key, kind, a, b);
-            Difference { group, name, a, b, change: b.unwrap_or(0.0) - a.unwrap_or(0.0), weight }
+        let none = Numbers::new();
+        let mut groups: Vec<_> = pairs(&a.numbers, &b.numbers)
+            .map(|(group, runs)| {
+                let runs = runs.map(|numbers| numbers.unwrap_or(&none));
+                Difference::of_group(group, runs, &Weights::new(group, runs, a, b))
+            })
+            .filter(|group| !group.is_empty())
+            .collect();
+        groups.sort_by(|one, other| {
+            let is_run = |group: &[Difference]| group[0].group == RUN;
+            let measure = |group: &[Difference]| group[0].weight.measure();
+            (is_run(other).cmp(&is_run(one))).then(measure(other).total_cmp(&measure(one)))
         });
-        let mut numbers: Vec<_> = numbers.filter(|number| number.a != number.b).collect();
-        let mut groups: BTreeMap<String, f64> = BTreeMap::new();
-        for Difference { group, weight, .. } in &numbers {
-            let largest = groups.entry(group.clone()).or_insert(-1.0);
-            *largest = largest.max(weight.measure());
-        }
-        numbers.sort_by(|one, other| {
-            let is_run = |number: &Difference| number.group == RUN;
-            let of_group = |number: &Difference| groups[&number.group];
-            (is_run(other).cmp(&is_run(one)))
-                .then(of_group(other).total_cmp(&of_group(one)))
-                .then(one.group.cmp(&other.group))
-                .then(other.weight.measure().total_cmp(&one.weight.measure()))
-                .then(other.change.abs().total_cmp(&one.change.abs()))
-        });
-        Self {
-            settings: settings.filter(|setting| setting.a != setting.b).collect(),
-            numbers,
-            spreads: [a.spread, b.spread],
-        }
+        let (settings, numbers) = (settings.collect(), groups.into_iter().flatten().collect());
+        Self { settings, numbers, spreads: [a.spread, b.spread] }
     }
 
     fn text(&self, a: &str, b: &str, most: usize, all: bool) -> String {
@@ -210,7 +194,45 @@ impl Differences {
     }
 }
 
+/// Returns the keys of both maps in order, each with its value in each map.
+fn pairs<'m, V>(
+    a: &'m BTreeMap<String, V>,
+    b: &'m BTreeMap<String, V>,
+) -> impl Iterator<Item = (&'m String, [Option<&'m V>; 2])> {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    iter::from_fn(move || {
+        let order = match (a.peek(), b.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let (a, b) = (a.next_if(|_| order.is_le()), b.next_if(|_| order.is_ge()));
+        let (key, _) = a.or(b)?;
+        Some((key, [a, b].map(|entry| entry.map(|(_, value)| value))))
+    })
+}
+
 impl Difference {
+    /// Returns the differences in one group of numbers, most important first.
+    fn of_group(group: &str, [a, b]: [&Numbers; 2], weights: &Weights<'_>) -> Vec<Self> {
+        let mut differences = Vec::new();
+        for (name, numbers) in pairs(a, b) {
+            let [a, b] = numbers.map(|number| number.map(|number| number.value));
+            if a != b {
+                let kind = numbers.into_iter().flatten().next().map_or("", |number| &number.kind);
+                let weight = weights.weight(name, kind, a, b);
+                let change = b.unwrap_or(0.0) - a.unwrap_or(0.0);
+                let (group, name) = (group.to_owned(), name.clone());
+                differences.push(Self { group, name, a, b, change, weight });
+            }
+        }
+        differences.sort_by(|one, other| {
+            (other.weight.measure().total_cmp(&one.weight.measure()))
+                .then(other.change.abs().total_cmp(&one.change.abs()))
+        });
+        differences
+    }
+
     fn cells(&self) -> [String; 5] {
         let cell = |number: Option<f64>| number.map_or("-".to_owned(), rounded);
         let percent = match self.a {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use simulator::run::{Run, Spread};
 
 /// The name of the group for numbers that are direct fields of the run.
@@ -19,10 +19,14 @@ const TOGETHER: [&[&str]; 2] = [&["thread", "state", "ended_by"], &["program", "
 /// Fields that together identify an item that has none of the fields in [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
-/// The numbers and strings of a run. The key of a number consists of its group and its name.
+/// Numbers by name.
+pub(super) type Numbers = BTreeMap<String, Number>;
+
+/// The numbers and strings of a run.
 #[derive(Default)]
 pub(super) struct Values {
-    pub(super) numbers: BTreeMap<(String, String), Number>,
+    /// The numbers of each group, by the group's name.
+    pub(super) numbers: BTreeMap<String, Numbers>,
     pub(super) texts: BTreeMap<String, String>,
     /// The difference between the longest and the shortest replay, as a fraction of the shortest replay. If a run has several spreads, the
     /// largest of them.
@@ -37,8 +41,9 @@ pub(super) struct Number {
 }
 
 impl Values {
-    pub(super) fn number(&self, group: &str, name: &str) -> Option<f64> {
-        self.numbers.get(&(group.to_owned(), name.to_owned())).map(|number| number.value)
+    /// The run's cycles; 0 if it does not contain them.
+    pub(super) fn cycles(&self) -> f64 {
+        self.numbers.get(RUN).and_then(|run| run.get("cycles")).map_or(0.0, |cycles| cycles.value)
     }
 
     /// Reads the file of a run.
@@ -49,30 +54,45 @@ impl Values {
             let spreads = run.orders.iter().chain(&run.repeats).map(Spread::difference);
             values.spread = spreads.fold(0.0, f64::max);
         }
-        if let Value::Object(fields) = serde_json::to_value(run)? {
-            for (key, value) in &fields {
-                match value {
-                    Value::Object(_) | Value::Array(_) => values.add(key, "", "", value),
-                    value => values.add(RUN, key, key, value),
-                }
-            }
+        let Value::Object(fields) = serde_json::to_value(run)? else { return Ok(values) };
+        let mut direct = Group { prefix: "", numbers: Numbers::new(), texts: &mut values.texts };
+        for (key, value) in fields.iter().filter(|(_, value)| !has_fields(value)) {
+            direct.add(key, key, value);
+        }
+        values.numbers.insert(RUN.to_owned(), direct.numbers);
+        for (key, value) in fields.iter().filter(|(_, value)| has_fields(value)) {
+            let mut group =
+                Group { prefix: key, numbers: Numbers::new(), texts: &mut values.texts };
+            group.add("", "", value);
+            values.numbers.insert(key.clone(), group.numbers);
         }
         Ok(values)
     }
+}
 
-    fn add(&mut self, group: &str, name: &str, kind: &str, value: &Value) {
+const fn has_fields(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Array(_))
+}
+
+/// A group of numbers, while it is read.
+struct Group<'v> {
+    /// What the names of strings begin with.
+    prefix: &'v str,
+    numbers: Numbers,
+    texts: &'v mut BTreeMap<String, String>,
+}
+
+impl Group<'_> {
+    fn add(&mut self, name: &str, kind: &str, value: &Value) {
         match value {
             Value::Number(number) => {
-                let key = (group.to_owned(), name.to_owned());
                 let value = number.as_f64().unwrap_or(0.0);
-                self.numbers.insert(key, Number { value, kind: kind.to_owned() });
+                self.numbers.insert(name.to_owned(), Number { value, kind: kind.to_owned() });
             }
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    let names = NAMES.iter().chain(&PLACES).any(|name| name == key);
-                    if !names && key != "perfreg" {
-                        self.add(group, &joined(name, key), &joined(kind, key), value);
-                    }
+            Value::Object(fields) => self.add_fields(name, kind, fields, &[]),
+            Value::Array(items) if items.iter().all(Value::is_number) => {
+                for (number, item) in items.iter().enumerate() {
+                    self.add(&joined(name, &number.to_string()), kind, item);
                 }
             }
             Value::Array(items) if items.iter().all(Value::is_object) => {
@@ -87,23 +107,31 @@ impl Values {
                     }
                     let kind =
                         item["event"].as_str().map_or(kind.to_owned(), |event| joined(kind, event));
-                    let mut item = item.clone();
-                    if let Value::Object(fields) = &mut item {
-                        fields.retain(|key, _| !together.contains(&&**key));
+                    if let Value::Object(fields) = item {
+                        self.add_fields(&name, &kind, fields, together);
                     }
-                    self.add(group, &name, &kind, &item);
-                }
-            }
-            Value::Array(items) if items.iter().all(Value::is_number) => {
-                for (number, item) in items.iter().enumerate() {
-                    self.add(group, &joined(name, &number.to_string()), kind, item);
                 }
             }
             Value::Null => {}
             value => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let of = if group == RUN { "" } else { group };
-                self.texts.insert(joined(of, name), text);
+                self.texts.insert(joined(self.prefix, name), text);
+            }
+        }
+    }
+
+    /// Adds all fields except `identifying` and those that may identify any item.
+    fn add_fields(
+        &mut self,
+        name: &str,
+        kind: &str,
+        fields: &Map<String, Value>,
+        identifying: &[&str],
+    ) {
+        let omitted = NAMES.iter().chain(&PLACES).chain(&["perfreg"]).chain(identifying);
+        for (key, value) in fields {
+            if !omitted.clone().any(|name| name == key) {
+                self.add(&joined(name, key), &joined(kind, key), value);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::values::{RUN, Values};
+use super::values::{Numbers, RUN, Values};
 
 /// How much a difference matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,50 +40,47 @@ const CYCLES_OF_EVENT: f64 = 100.0;
 /// The fraction of a sum below which a number is unimportant.
 const FEW: f64 = 0.001;
 
-/// The numbers that determine how much the differences between two runs matter.
+/// The numbers that determine how much the differences between two runs matter, in one group.
 pub(super) struct Weights<'v> {
-    a: &'v Values,
-    b: &'v Values,
-    /// The sum of the numbers of each group and kind, in the run where this sum is larger.
-    sums: BTreeMap<(&'v str, &'v str), f64>,
+    group: &'v str,
+    /// The group's numbers in each run.
+    runs: [&'v Numbers; 2],
+    /// The sum of the numbers of each kind, in the run where this sum is larger.
+    sums: BTreeMap<&'v str, f64>,
+    /// The larger of the runs' spreads.
+    spread: f64,
     /// The cycles of the longer run; 0 if neither run contains its cycles.
     cycles: f64,
 }
 
 impl<'v> Weights<'v> {
-    pub(super) fn new(a: &'v Values, b: &'v Values) -> Self {
-        let mut sums: BTreeMap<(&str, &str), f64> = BTreeMap::new();
-        for run in [a, b] {
-            let mut of_run: BTreeMap<(&str, &str), f64> = BTreeMap::new();
-            for ((group, _), number) in &run.numbers {
-                *of_run.entry((group, &number.kind)).or_default() += number.value.abs();
+    pub(super) fn new(group: &'v str, runs: [&'v Numbers; 2], a: &Values, b: &Values) -> Self {
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for run in runs {
+            let mut sums_of_run: BTreeMap<&str, f64> = BTreeMap::new();
+            for number in run.values() {
+                *sums_of_run.entry(&number.kind).or_default() += number.value.abs();
             }
-            for (kind, sum) in of_run {
+            for (kind, sum) in sums_of_run {
                 let largest = sums.entry(kind).or_default();
                 *largest = largest.max(sum);
             }
         }
-        let cycles = |run: &Values| run.number(RUN, "cycles").unwrap_or(0.0);
-        Self { a, b, sums, cycles: cycles(a).max(cycles(b)) }
+        let (spread, cycles) = (a.spread.max(b.spread), a.cycles().max(b.cycles()));
+        Self { group, runs, sums, spread, cycles }
     }
 
-    pub(super) fn weight(
-        &self,
-        (group, name): &(String, String),
-        kind: &str,
-        a: Option<f64>,
-        b: Option<f64>,
-    ) -> Weight {
-        if self.is_repeated(group, name, [a, b]) {
+    pub(super) fn weight(&self, name: &str, kind: &str, a: Option<f64>, b: Option<f64>) -> Weight {
+        if self.is_repeated(name, [a, b]) {
             return Weight::Repeated;
         }
         let [a, b] = [a, b].map(|number| number.unwrap_or(0.0));
         let most = a.abs().max(b.abs());
-        let sum = self.sums.get(&(&**group, kind)).copied().unwrap_or(most);
+        let sum = self.sums.get(kind).copied().unwrap_or(most);
         let relative = (b - a).abs() / most.max(f64::MIN_POSITIVE);
-        let spread = self.a.spread.max(self.b.spread);
-        let measure = (relative - spread).max(0.0) * (most / sum.max(f64::MIN_POSITIVE)).sqrt();
-        if ALWAYS.contains(&&**group) {
+        let measure =
+            (relative - self.spread).max(0.0) * (most / sum.max(f64::MIN_POSITIVE)).sqrt();
+        if ALWAYS.contains(&self.group) {
             return Weight::Matters(measure);
         }
         let is_cycles = kind.split(' ').any(|word| CYCLES.contains(&word));
@@ -92,16 +89,17 @@ impl<'v> Weights<'v> {
         let is_count = a.fract() == 0.0 && b.fract() == 0.0;
         match is_count && (most < FEW * sum || cycles < FEW * self.cycles) {
             true => Weight::FewCounts,
-            false if relative <= spread => Weight::WithinSpread,
+            false if relative <= self.spread => Weight::WithinSpread,
             false => Weight::Matters(measure),
         }
     }
 
     /// Returns `true` if another row shows the same change. There are three cases: a true count that equals the measured count, a time of a
     /// run whose cycles are shown, and a length in a spread.
-    fn is_repeated(&self, group: &str, name: &str, numbers: [Option<f64>; 2]) -> bool {
-        let same = |other: &str| [self.a, self.b].map(|run| run.number(group, other)) == numbers;
-        match group {
+    fn is_repeated(&self, name: &str, numbers: [Option<f64>; 2]) -> bool {
+        let same =
+            |other: &str| self.runs.map(|run| run.get(other).map(|number| number.value)) == numbers;
+        match self.group {
             "time" => self.cycles > 0.0 && name != "hertz",
             group if SPREADS.contains(&group) => true,
             _ => name.strip_suffix(" truth").is_some_and(|unit| same(&format!("{unit} measured"))),
