@@ -46,11 +46,21 @@ impl Page {
     /// Makes the page of a run. Fails for runs of scenarios and of `c2c`, because they have no page.
     pub fn new(run: &Run) -> anyhow::Result<Self> {
         match run {
-            Run::Replay(run) => Ok(replay(run)),
+            Run::Replay(run) => Ok(Self::replay(run, &Names::new(run))),
             Run::Execution(run) => Ok(executed::page(run)),
             Run::Profile(run) => Ok(profile(run, &[], &[])),
             Run::Scenario(_) => bail!("is the run of a scenario, which has no page"),
             Run::Sharing(_) => bail!("is a run of vfalls c2c, which has no page"),
+        }
+    }
+
+    /// Makes the page of a replay. `names` has the names of its programs.
+    pub(crate) fn replay(run: &Replayed, names: &Names) -> Self {
+        Self {
+            title: title(run),
+            first: summary(run, names),
+            sections: sections(run, names),
+            complete: run.details.is_some(),
         }
     }
 
@@ -143,21 +153,14 @@ impl Growth<'_> {
 /// The maximum number of programs in the title of a page.
 const MAX_NAMED: usize = 2;
 
-fn replay(run: &Replayed) -> Page {
+fn title(run: &Replayed) -> String {
     let names: Vec<_> = (run.programs().iter()).map(|program| &*program.name).collect();
-    let title = match &names[..] {
+    match &names[..] {
         [] => format!("A run on {}", run.machine),
         names => {
             let (named, others) = names.split_at(names.len().min(MAX_NAMED));
             let others = if others.is_empty() { "" } else { " and others" };
             format!("{}{others} on {}", named.join(", "), run.machine)
         }
-    };
-    let known = Names::new(run);
-    Page {
-        title,
-        first: summary(run, &known),
-        sections: sections(run, &known),
-        complete: run.details.is_some(),
     }
 }

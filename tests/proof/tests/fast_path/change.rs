@@ -119,22 +119,25 @@ pub(crate) fn changes(image: &Image, at: u64, is_near: impl Fn(u64) -> bool) -> 
     let mut all: BTreeMap<(Changed, String), Change> = BTreeMap::new();
     for (kind, (from, many)) in fields(word) {
         let mask = ((1_u64 << many) - 1) as u32;
-        for value in (0..=mask).filter(|value| *value != word >> from & mask) {
-            let word = word & !(mask << from) | value << from;
+        let with = |value: u32| word & !(mask << from) | value << from;
+        let values = (0..=mask).map(with).filter(|changed| *changed != word);
+        let mut elsewhere = None;
+        for word in values {
+            let change = Change { at, kind, word, number: 1 };
             let instruction = Instruction::decode(word);
             let key = match target(at, instruction) {
-                Some(to) if kind == Changed::Displacement => {
-                    if is_near(to) {
-                        format!("{:#x}", destination(image, at, to))
-                    } else {
-                        String::new()
-                    }
+                Some(to) if kind == Changed::Displacement && is_near(to) => {
+                    format!("{:#x}", destination(image, at, to))
+                }
+                Some(_) if kind == Changed::Displacement => {
+                    elsewhere.get_or_insert(Change { number: 0, ..change }).number += 1;
+                    continue;
                 }
                 _ => format!("{instruction:?}"),
             };
-            let change = Change { at, kind, word, number: 0 };
-            all.entry((kind, key)).or_insert(change).number += 1;
+            all.entry((kind, key)).or_insert(Change { number: 0, ..change }).number += 1;
         }
+        all.extend(elsewhere.map(|change| ((kind, format!("elsewhere, {from}")), change)));
     }
     all.into_values().collect()
 }

@@ -10,6 +10,7 @@ mod repeat;
 use crate::plain;
 use simulator::text::lines;
 use std::io::{self, Write};
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -188,9 +189,9 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let stdout = &mut plain::stdout();
     let orders = Orders::new(&args.orders, &args.replay, &source, &earlier, &prepared)?;
     header::print(stdout, &prepared, &args.replay)?;
+    let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
     let run = match scenario {
         None => {
-            let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
             let passes = Passes::new(&others, &source, &prepared);
             let (run, spreads) = orders.beside(|| {
                 let all = passes.number();
@@ -213,9 +214,16 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     }
     output::complete_run(json, &run)?;
     if let Some(file) = page {
-        complete_page(file, &Page::new(&run)?)?;
+        let page = match &run {
+            Run::Replay(run) => Page::replay(run, &names),
+            run => Page::new(run)?,
+        };
+        complete_page(file, &page)?;
     }
-    ensure_truth(&run)
+    ensure_truth(&run)?;
+    // The process ends soon, so freeing the many parts of a run one by one would take time for nothing.
+    mem::forget(run);
+    Ok(())
 }
 
 /// Fails unless every counter shows what happened.
