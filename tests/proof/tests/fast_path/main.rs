@@ -297,7 +297,7 @@ struct Counts {
     unchanged: usize,
     /// The changed instruction writes a term to a control register, which can hold only numbers. No execution with numbers differs.
     undecided: usize,
-    /// No execution with numbers differs, and the solver has decided enough other changes of the same field.
+    /// The solver has decided enough other changes of the same field.
     omitted: usize,
 }
 

@@ -48,8 +48,9 @@ impl Numbered {
     }
 }
 
-/// The maximum number of changes that the solver decides for one kind of field of one instruction. The random numbers choose which. Without a
-/// limit, a comparison with a number would take an hour, because most other numbers have the same effect.
+/// The maximum number of changes that the solver decides for one kind of field of one instruction. All further changes of these fields are
+/// omitted; the random numbers choose which. Without a limit, a comparison with a number would take an hour, because most other numbers have
+/// the same effect.
 const MAX_DECIDED: usize = 64;
 
 /// The proved executions of the handlers with terms, and their executions with numbers.
@@ -228,13 +229,13 @@ impl Sweep {
                 counts.unchanged += number;
                 continue;
             }
-            if self.is_found(change) {
-                counts.found += number;
-                continue;
-            }
             let decided = decided.entry(kind).or_default();
             if *decided == MAX_DECIDED {
                 counts.omitted += number;
+                continue;
+            }
+            if self.is_found(change) {
+                counts.found += number;
                 continue;
             }
             *decided += 1;
