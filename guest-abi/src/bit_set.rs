@@ -8,7 +8,7 @@ macro_rules! bit_set {
         pub struct $set($bits);
 
         impl $set {
-            /// The empty set.
+            /// The set without any value, in which all bits are 0.
             pub const NONE: Self = Self(0);
 
             /// Returns the set with `value` added.
@@ -21,17 +21,17 @@ macro_rules! bit_set {
                 Self(self.0 | other.0)
             }
 
-            /// Returns `true` if `value` is in the set.
+            /// Returns `true` if the set contains `value`, which means that the bit of `value` is 1.
             pub const fn contains(self, value: $item) -> bool {
                 self.0 >> value.index() & 1 != 0
             }
 
-            /// Returns `true` if the set equals [`NONE`](Self::NONE), with no bit set.
+            /// Returns `true` if the set contains no value: it then equals [`NONE`](Self::NONE).
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Returns the number of values in the set, which is the number of set bits.
+            /// Returns the number of values in the set, which is the number of bits that are 1.
             pub const fn len(self) -> usize {
                 self.0.count_ones() as usize
             }

@@ -1,4 +1,5 @@
-//! Trap and function numbers, and the registers that cross a trap (sun4v specification, "hypercall conventions").
+//! The numbers of software traps and functions, and the registers that hold a call's arguments and results (sun4v specification, "hypercall
+//! conventions").
 
 use core::mem::offset_of;
 

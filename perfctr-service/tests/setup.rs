@@ -1,5 +1,5 @@
-//! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. Under loom there can
-//! be no static service, because a constant cannot create atomics.
+//! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. These tests are not
+//! compiled for loom: a test keeps the service in a static, and loom's atomics cannot be created in a constant expression.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;
@@ -20,14 +20,14 @@ fn guest(strands: impl Iterator<Item = usize>, grant: Grant) -> GuestConfig {
 
 type Service<'a> = PerfCounterService<(&'a Devices, &'a Devices)>;
 
-/// Returns the service of the machine with these devices, configured with these guests.
+/// Returns a service that accesses `devices`, and that is configured for their machine and for `guests`.
 fn configured<'a>(devices: &'a Devices, guests: &[GuestConfig]) -> Service<'a> {
     let service = PerfCounterService::new((devices, devices));
     service.configure(devices.machine(), guests).unwrap();
     service
 }
 
-/// Guest 0 has strands 0 to 63, and guest 1 has strands 64 to 127. Strands 128 to 255 execute no guest.
+/// Guest 0 has strands 0 to 63, and guest 1 has strands 64 to 127. No guest has strands 128 to 255.
 #[test]
 fn a_guest_is_served_on_its_own_strands_only() {
     let devices = Devices::new(BATOKA);
@@ -125,7 +125,8 @@ impl log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// The service logs once that a unit goes out of service. The message's target is the service's crate.
+/// When a unit goes out of service, the service logs one message. Further calls for the unit log nothing. The message's target is
+/// `perfctr-service`.
 #[test]
 fn what_is_logged() {
     static LOGGER: Logger = Logger(Mutex::new(Vec::new()));
@@ -147,7 +148,7 @@ fn what_is_logged() {
     assert_eq!(*LOGGER.0.lock().unwrap(), [line.into()]);
 }
 
-/// A failed configuration changes nothing, and neither does any configuration after one that succeeded.
+/// A configuration that fails changes nothing. After a configuration has succeeded, all further configurations fail.
 #[test]
 fn a_service_is_configured_once() {
     let devices = Devices::new(BATOKA);
@@ -160,7 +161,8 @@ fn a_service_is_configured_once() {
     assert_eq!(service.grants().get(GuestId::new(0).unwrap()), Grant::GLOBAL);
 }
 
-/// The documentation states these sizes. The hypervisor also stores the versions that guests have negotiated.
+/// The documentation of the service and of the hypervisor states these sizes. The hypervisor's own memory stores the versions that guests
+/// have negotiated: 2 KB for the base groups, and 1 KB for each service.
 #[test]
 fn sizes() {
     assert_eq!(size_of::<Service<'_>>().div_ceil(1024), 212);

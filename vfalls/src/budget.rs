@@ -54,7 +54,7 @@ pub(crate) fn enforce(budget: Option<u64>) -> anyhow::Result<()> {
 /// systems without the file /proc/self/status.
 fn memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    // A search for the name takes much less time than a look at every line.
+    // Searching the whole text for the name is much faster than examining each line.
     let field = |name| {
         let (_, value) = status.split_once(name)?;
         let (value, _) = value.split_once(" kB")?;

@@ -24,7 +24,8 @@ enum Count {
 }
 
 impl PmuCount {
-    /// Returns a count of 0 for a counter that the guest has just set to 0, with its flag clear.
+    /// Returns a count of 0 for a counter that the guest has just set to 0. If the counter belongs to a DRAM channel, the guest must also
+    /// have cleared the counter's wrap flag.
     pub fn cleared(pmu: impl Into<Pmu>, counter: Counter) -> Self {
         Self::new(pmu.into(), counter, 0)
     }

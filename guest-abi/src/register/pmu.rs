@@ -15,7 +15,7 @@ pub trait PmuKind: Copy + Into<Pmu> {
 
 macro_rules! pmu_kinds {
     ($($(#[$doc:meta])* $variant:ident($pmu:ident { $($(#[$field_doc:meta])* $field:ident: $place:ty),* }) with $pcr:ident;)*) => {
-        /// Any of the 32 PMUs: first the DRAM channels, then link port units, GPDs and ASUs.
+        /// One of the 32 PMUs of the largest machine. PMUs are ordered by kind: DRAM channels, link port units, GPDs, ASUs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Pmu { $($(#[$doc])* $variant($pmu),)* }
 
@@ -25,7 +25,7 @@ macro_rules! pmu_kinds {
             pub struct $pmu { $($(#[$field_doc])* pub $field: $place,)* }
 
             impl $pmu {
-                /// Returns the PMU with this location.
+                /// Returns the PMU that the arguments identify.
                 pub const fn new($($field: $place),*) -> Self {
                     Self { $($field),* }
                 }

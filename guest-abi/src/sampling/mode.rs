@@ -19,10 +19,10 @@ pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
 pub struct ModeSet<M>(u8, PhantomData<M>);
 
 impl<M: UnitMode> ModeSet<M> {
-    /// The empty set.
+    /// The set without any mode. A counter with this set counts nothing.
     pub const NONE: Self = Self(0, PhantomData);
 
-    /// The set of all modes.
+    /// The set of all modes of the processor. A counter with this set counts in every mode.
     pub const ALL: Self = Self(
         {
             assert!(M::ALL.len() <= 8, "a set has room for 8 modes");
@@ -31,12 +31,12 @@ impl<M: UnitMode> ModeSet<M> {
         PhantomData,
     );
 
-    /// Returns `true` if `mode` is in the set.
+    /// Returns `true` if `mode` is in the set, so that a counter with this set counts in `mode`.
     pub fn contains(self, mode: M) -> bool {
         self.0 & Self::from(mode).0 != 0
     }
 
-    /// Returns `true` if the set equals [`NONE`](Self::NONE). A counter with this set of modes counts nothing.
+    /// Returns `true` if the set contains no mode: it then equals [`NONE`](Self::NONE).
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -39,13 +39,14 @@ const NO_HAZARDS: Description = Description {
     },
 };
 
-/// The hazards of a variable that an interrupt increments. A lost interrupt loses time. Such a variable never gains time.
+/// The hazards of a variable that an interrupt increments. If an interrupt is lost, the variable misses an increment, and the clock loses
+/// time. The clock never gains time.
 const LOSES_TIME: Hazards = Hazards { may_lose: true, ..NO_HAZARDS.hazards };
 
-/// Returns the description of the CPU's cycle counter (TSC), which counts the CPU's clock.
+/// Returns the description of the CPU's cycle counter (TSC), which counts the cycles of the CPU's clock.
 ///
-/// `hz` is the rate of that clock, or 0 if unknown. The description assumes that the counters of two CPUs differ, and that power
-/// management changes the rate. The counter stands still only in deep sleep, when the CPU does no work.
+/// `hz` is the rate of the CPU's clock, or 0 if unknown. The description assumes that the counters of two CPUs differ, and that power
+/// management changes the rate. The counter stops only in deep sleep, when the CPU does no work.
 pub const fn tsc(hz: u64) -> Description {
     Description {
         name: "TSC",
@@ -59,10 +60,10 @@ pub const fn tsc(hz: u64) -> Description {
 
 /// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
 ///
-/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the rate of the
-/// CPU's clock by at least 5%. A counter of the CPU's clock that runs at a fraction of the clock's rate is not recognised, and is treated
-/// as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7 seconds. The counter may jump
-/// forward when the PCI bus is under heavy load.
+/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs by at least 5% from
+/// the rate of the CPU's clock, which must be known. If the counter follows the CPU's clock at a fraction of the clock's rate, this is not
+/// recognised, and the counter is treated as safe. If `hz` is [`PMT_HZ`], only the 24 bits of the power management timer can be trusted,
+/// and this timer wraps every 4.7 seconds. The counter may jump forward when the PCI bus is under heavy load.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",

@@ -9,7 +9,7 @@ use core::panic::PanicInfo;
 
 use events::SharedTracer;
 use guest_abi::StrandId;
-use hypervisor::{Board, Handler, HypervisorStorage, HasStorage};
+use hypervisor::{Board, Handler, HasStorage, HypervisorStorage};
 use platform::Machine;
 use platform::interfaces::Interface;
 use platform::memory_map::{LOG, MAILBOX};

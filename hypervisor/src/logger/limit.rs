@@ -8,7 +8,8 @@ use core::sync::atomic::{
 /// The number of messages that a source may send without a pause.
 pub const BURST: u64 = 16;
 
-/// The number of attempts to count a message while other strands count messages. If all attempts fail, the message is left out.
+/// The maximum number of attempts to count a message. An attempt fails if another strand counts a message at the same time. If all attempts
+/// fail, the message is dropped.
 const TRIES: usize = 8;
 
 /// A limit for one source of messages: [`BURST`] messages without a pause, and afterwards one message in each interval.
@@ -38,12 +39,12 @@ impl Limit {
         })
     }
 
-    /// Counts messages as left out.
+    /// Adds `messages` to the number of dropped messages.
     pub(super) fn count_dropped(&self, messages: u32) {
         self.dropped.fetch_add(messages, SeqCst);
     }
 
-    /// Returns the number of messages that were left out since the previous call.
+    /// Returns the number of messages that were dropped since the previous call.
     pub(super) fn take_dropped(&self) -> u32 {
         self.dropped.swap(0, SeqCst)
     }

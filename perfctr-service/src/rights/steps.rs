@@ -11,7 +11,7 @@ use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// The maximum number of tries of a step that other strands can disturb, such as an acknowledgement.
+/// The maximum number of times that a strand tries a step that other strands can make fail, such as an acknowledgement.
 pub(crate) const TRIES: usize = 4;
 
 /// The [`Ledger`] of the strand that owns the lock.
@@ -172,7 +172,8 @@ impl Rights {
         }
     }
 
-    /// Returns a unit to service, and opens the fast paths of all guests again. The caller owns the lock.
+    /// Puts a unit back into service, and then calls `noted`. Afterwards opens the fast paths of all guests again. The caller must own the
+    /// lock.
     pub(crate) fn return_to_service(&self, units: &Units, unit: Unit, noted: impl FnOnce()) {
         let guests = || self.guests.iter().take(self.guest_count());
         guests().for_each(GuestRights::hold);
@@ -211,7 +212,8 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_dead())
     }
 
-    /// Serves a cross-call: calls `scrub` and acknowledges. Repeats both if there is a newer request meanwhile.
+    /// Serves a cross-call: calls `scrub`, and then acknowledges. If another strand changes the request before the
+    /// acknowledgement, does both again, at most [`TRIES`] times in all.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
@@ -224,7 +226,8 @@ impl Rights {
         }
     }
 
-    /// Excuses a dead strand, and frees its lock. Returns all asked strands, because their cross-calls may not have been sent.
+    /// Marks a strand as dead, so that no change waits for it. Frees the lock if the dead strand owned it. Returns all strands that have
+    /// not acknowledged a request, because the dead strand may not have sent the cross-calls to these strands.
     #[must_use]
     pub(crate) fn abandon(&self, dead: StrandId) -> StrandSet {
         self.request(dead).mark_dead();
@@ -241,7 +244,8 @@ impl Rights {
             if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
-            // If the lock was taken meanwhile, a strand that had acknowledged may have been asked again before the last one acknowledged.
+            // The strands are read one after another. If the lock was taken since `before`, its owner may have asked a strand again that
+            // was already read, before the last strand acknowledged. Then a change may have been pending the whole time.
             if before.is_some() && before == self.idle_lock_count() {
                 return None;
             }
@@ -292,7 +296,8 @@ mod tests {
         Holding { granted: Grant::ALL, held, starting }
     }
 
-    /// The work on a reset revokes all rights that were given since the reset.
+    /// After a reset, a guest gets no rights until a strand begins to process the reset, because the processing revokes all of the guest's
+    /// rights.
     #[test]
     fn a_reset_guest_gets_its_rights_back_after_its_reset_is_worked_on() {
         let rights = rights();
@@ -313,7 +318,8 @@ mod tests {
         assert!(!is_given(&rights), "it has everything");
     }
 
-    /// A reset arrives at each step of a grant's completion. The guest gets its rights, or a mark is left.
+    /// The test resets a guest at each step of a strand that completes the guest's grant. The strand gives the guest its rights, or leaves
+    /// a mark, or does nothing because it has seen the reset. It never both gives the rights and leaves a mark.
     #[test]
     fn a_strand_that_cannot_complete_a_grant_leaves_a_mark() {
         let mut marks = 0;

@@ -36,7 +36,7 @@ impl BootedPair {
     /// Boots a hypervisor with two guests. The guests' registers have random values from `seed`.
     ///
     /// # Errors
-    /// The image does not start all strands.
+    /// Fails if the image cannot be loaded, or if it does not start all strands.
     pub fn boot(image: &Image, sides: &GuestPair, seed: u64) -> Result<Self, CheckError> {
         let strands = sides.each_ref().map(|(strands, _)| strands.map(strand));
         let mut guests = [GuestConfig::default(); conform::configuration::GUESTS];

@@ -1,4 +1,4 @@
-//! The settings that distinguish a run from other runs, and the numbers that the run has found.
+//! The settings that distinguish a run from other runs, and the run's results as numbers.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,7 +10,7 @@ use super::{CounterResult, EventCounts, Run, ThreadRun, Total};
 use crate::machine::configuration::Configuration;
 use crate::memory::Config;
 
-/// The settings of a replay that the other fields of its result do not show.
+/// Settings of a replay that the other fields of the replay's result do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -28,7 +28,7 @@ pub struct Conditions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setting {
-    /// The name. A [configuration](Configuration) setting has the name that it has in a configuration file, such as `l2.bytes`.
+    /// The name. For a setting of the [configuration](Configuration), this is the name in a configuration file, such as `l2.bytes`.
     pub name: Cow<'static, str>,
     #[allow(missing_docs, reason = "its name says it")]
     pub value: SettingValue,
@@ -54,7 +54,7 @@ impl fmt::Display for SettingValue {
     }
 }
 
-/// A number that a run has found, such as the count of an event.
+/// A number among a run's results, such as the count of an event.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -245,8 +245,8 @@ impl Run {
         settings.0
     }
 
-    /// Returns the numbers that the run has found. The run's length comes first. Event counts come last, each summed over all
-    /// units.
+    /// Returns the run's results as numbers. The run's length comes first. Event counts come last. The count of an event is the sum over
+    /// all units.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = Figures::default();

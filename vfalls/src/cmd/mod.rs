@@ -44,8 +44,8 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// End with an error if the command takes more than this number of MB of memory (Linux only). The default is 1000, plus 100 times the
-    /// part of each recording beyond 10 MB, plus the memory of booted guests
+    /// End with an error if the command takes more than this number of MB of memory (Linux only). The default is 1000 MB, plus 100 MB for
+    /// each MB by which a recording exceeds 10 MB, plus the memory of booted guests
     #[arg(long, global = true, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     memory_limit: Option<u64>,
 }

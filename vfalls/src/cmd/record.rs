@@ -42,8 +42,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
-    /// Record only while a thread executes this function of the program or of its libraries, with all that it calls. Elsewhere, the program
-    /// is as fast as under the emulator alone
+    /// Record only while a thread executes this function of the program or of its libraries, or anything that this function calls. The rest
+    /// of the program executes as fast as under the emulator alone
     #[arg(long, value_name = "FUNCTION")]
     only: Option<String>,
 
@@ -51,8 +51,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
 
-    /// Print the C header vfalls-marker.h, whose macro VFALLS_MARKER(frame) makes the point marker:frame of --from, --to, --phase and
-    /// --warm-up
+    /// Print the C header vfalls-marker.h. Its macro VFALLS_MARKER(frame) marks a point in a program. The options --from, --to, --phase and
+    /// --warm-up call this point marker:frame
     #[arg(long, exclusive = true)]
     marker_header: bool,
 

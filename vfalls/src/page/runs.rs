@@ -1,7 +1,7 @@
-//! The page of many runs: one table, whose rows the reader can sort.
+//! The page that compares many runs. It has one table, whose rows the reader can sort.
 //!
 //! This page has no script. It has a hidden radio button for each column. The rows are flex items, and the selected button sets their
-//! order. Since the browser does not lay out flex items as a table, the page states the width of each column.
+//! order. Because browsers do not align the columns of flex items, the page's CSS sets the width of each column.
 
 use std::fmt::Write;
 
@@ -134,7 +134,7 @@ fn columns(compared: &RunComparison, header: &[&str], rows: &[Vec<&str>]) -> Vec
     columns
 }
 
-/// Returns the CSS that states a row's position for each sort column.
+/// Returns CSS variables with a row's position: one variable for each column by which the rows can be sorted.
 fn places(columns: &[Column], row: usize) -> String {
     let sorts = columns.iter().filter_map(|column| column.sort.as_ref());
     sorts.fold(String::new(), |mut style, Sort { id, places }| {

@@ -14,8 +14,9 @@ use xtask::qemu::build::Production;
 use super::lists::{Entry, GET, HUB_PCR, REPEAT_LIST, SET, fast, repeated};
 use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 
-/// The id of channel 0's first register on the strand's node. [`L2`] is the id of the node's L2 control register.
+/// The id of the first register of memory channel 0 on node 0. All strands in these tests are on node 0.
 const CHANNEL: u64 = 2;
+/// The id of the register for the L2 control of the calling strand's node.
 const L2: u64 = 1;
 
 /// Returns grants for this number of guests. Each entry of `rights` contains a guest's index and a right that this guest gets.
@@ -116,7 +117,8 @@ fn rights_that_move() {
     assert_eq!(said[0], "note: guest g2 loses the counter right strand");
     assert!(said[1].starts_with("note: guest g0 gets the counter right strand"), "{said:?}");
     assert!(said[2].starts_with("note: guest g1 gets the counter right strand"), "{said:?}");
-    // The strand that takes a step acknowledges before it writes to the log, so the change is complete here.
+    // Strand 11 performs this step. It is also the only strand that must acknowledge the change, and it acknowledges before it writes to
+    // the log. The message therefore does not say that strands have yet to acknowledge.
     let all = [(0, Right::Global), (0, Right::Strand), (1, Right::Strand)];
     booted.operate(11, &Step::Reconfigure(grants(3, &all)), 3_000_000);
     assert_eq!(booted.log(), ["note: the counter right global moves from guest g1 to guest g0"]);

@@ -60,8 +60,8 @@ struct Suite {
     on_sparc: bool,
 }
 
-/// The last suite tests the mutants of all files, so a mutant that it misses has escaped all suites. The suites leave out documentation
-/// examples, and tests that take minutes with a mutant.
+/// The last suite tests all mutants that the earlier suites have not caught. If the last suite misses a mutant, no suite has caught it. The
+/// suites omit documentation examples, and tests that would take minutes for some mutants.
 const SUITES: [Suite; 4] = [
     Suite {
         name: "tests of the package",

@@ -143,7 +143,8 @@ const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // State writes, traps, barriers, returns and window instructions write no register.
+        // These instructions write no integer register: writes of state registers, `saved` and similar instructions, `return`, traps,
+        // `flush`, `done` and `retry`.
         2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b | 0x3e) && rd != 0 => Some(rd),
         // Stores do not write a register, but exchanges do.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),

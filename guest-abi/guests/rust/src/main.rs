@@ -11,10 +11,12 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::clock::Clock;
 use guest_abi::event::{DramEvent, SparcEvent};
-use guest_abi::guest::{SnapshotLimits, Core, StrandDriver, Sun4v};
+use guest_abi::guest::{Core, SnapshotLimits, StrandDriver, Sun4v};
 use guest_abi::kernel::{CPU_START, MACH_EXIT};
 use guest_abi::layout::{SparcPcr, SparcPic};
-use guest_abi::sampling::{InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::sampling::{
+    InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
+};
 use guest_abi::{ApiGroup, Counter, Error, Hypercall, PerfCounters, Pmu, StrandId, Trap, Version};
 
 global_asm!(include_str!("../start.s"), options(raw));

@@ -167,7 +167,7 @@ fn twice<const NUMBER: usize>(hub: &Hub) {
 
 fn meet<const N: usize>(hub: Hub, strands: [StrandCode<Hub>; N]) -> Rc<Hub> {
     let hub = Rc::new(hub);
-    hv_core::sync::model::meet(&hub, strands);
+    hv_core::sync::model::run_concurrently(&hub, strands);
     hub
 }
 

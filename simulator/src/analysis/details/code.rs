@@ -30,7 +30,8 @@ pub struct InstructionMisses {
 /// The misses and waiting cycles of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// The number of loads and fetches that missed the L1 caches, and of all stores, counted by the unit that served them.
+    /// The number of requests to the L2 cache: all stores, and the loads and fetches that missed the L1 caches. Each kind of unit that
+    /// serves requests has its own number.
     pub misses: Served,
     /// How many cycles strands waited at these instructions, for any reason.
     pub cycles: u64,
@@ -57,8 +58,8 @@ const LATEST: usize = 1 << 10;
 pub(super) struct Misses {
     instructions: Lookup<Address, Missed>,
     others: Missed,
-    /// The indices in `instructions` of the latest storing instructions. The low bits of an instruction's address select its
-    /// entry in this array.
+    /// Each entry is the index in `instructions` of an instruction that has stored recently. The low bits of an instruction's address
+    /// select the instruction's entry.
     latest: Box<[u32; LATEST]>,
 }
 
@@ -88,7 +89,7 @@ impl Misses {
         }
     }
 
-    /// Notes a store by an instruction that is not among the latest storing instructions.
+    /// Notes a store by an instruction that is not in `latest`, and puts the instruction there.
     #[cold]
     #[inline(never)]
     fn note_first_stored(&mut self, place: usize, (program, instruction): Address) {
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_waited_for_least_is_summed_up() {
         let mut misses = Misses::new();
-        // There is one instruction more than the limit. Each instruction waits one cycle longer than the previous one.
+        // The number of instructions exceeds the maximum by 1. Each instruction waits one cycle longer than the previous one.
         let all = MAX_INSTRUCTIONS as u64 + 1;
         for address in 0..all {
             misses.note(0, Some(address), &Missed { cycles: address, ..Missed::default() });

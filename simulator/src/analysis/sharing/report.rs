@@ -81,7 +81,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the name in tables and JSON.
+    /// Returns the name that tables and JSON use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,7 +1,8 @@
 //! The kinds of attacks. A kind provides each attack's program, and the outcome that the architecture requires.
 //!
-//! A kind combines the entries of a few lists in all possible ways. An attack is a number less than the number of combinations, and each
-//! digit of this number chooses an entry from a list.
+//! An attack takes one entry from each of a few lists, such as an instruction and an address. The attacks of a kind are all combinations of
+//! such entries, and they are numbered from 0. An attack's number has one digit for each list. The digit is the index of the entry, and the
+//! base of the digit is the length of the list.
 
 use conform::random::Random;
 use guest_abi::StrandId;
@@ -29,7 +30,7 @@ pub struct Kind {
     /// The short check performs every `stride`-th attack. This number is coprime to the lengths of the lists, so the short check still
     /// tries each entry of each list.
     pub stride: usize,
-    /// Whether the guest has rights, with which it can reach devices.
+    /// Whether the attacking guest has rights that let it access devices.
     pub has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -74,13 +75,13 @@ pub static ALL: [&Kind; 12] = [
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
-    /// Makes one of a guest's strands begin attack number `number`, which is less than [`count`](Self::count). `strand` is the strand and
-    /// its number in the guest. The guest's memory is at the physical address `base`, and must have been [prepared](super::prepare). The
-    /// strand's privileged registers become `control`. The program ends at [`ANSWERED`](crate::conform::guest::ANSWERED), or at
-    /// [`CAUGHT`](super::CAUGHT) if the guest takes a trap.
+    /// Makes one of a guest's strands begin an attack. `number` is the attack's number, which must be less than [`count`](Self::count).
+    /// `strand` contains the strand's id, and the strand's number within the guest. `base` is the physical address of the guest's memory,
+    /// which must have been [prepared](super::prepare). `control` is copied to the strand's privileged registers. The attack's program ends
+    /// at [`ANSWERED`](crate::conform::guest::ANSWERED), or at [`CAUGHT`](super::CAUGHT) if the guest takes a trap.
     ///
     /// # Errors
-    /// The machine has no memory there.
+    /// Fails if the machine has no memory at the address to which the program is written.
     pub fn begin(
         &self,
         execution: &mut Execution,
@@ -108,8 +109,9 @@ impl Kind {
 /// The opcode of `ldtw`. In some address spaces, this opcode means `ldtxa`.
 const LDTW: u32 = 0x03;
 
-/// The memory address spaces that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus, as
-/// if user, real, and real uncached. Each space exists in both byte orders.
+/// The address spaces through which privileged software may access memory (UltraSPARC Architecture 2007, table 10-1): `ASI_NUCLEUS`,
+/// `ASI_AS_IF_USER_PRIMARY`, `ASI_AS_IF_USER_SECONDARY`, `ASI_REAL`, `ASI_REAL_IO`, `ASI_PRIMARY` and `ASI_SECONDARY`, and the
+/// little-endian form of each.
 const MEMORY_SPACES: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];

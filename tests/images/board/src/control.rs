@@ -7,17 +7,19 @@ use core::arch::asm;
 use core::hint::black_box;
 use core::ptr;
 
-#[cfg(feature = "memory")]
-use guest_abi::trap::VFALLS_GET_PERFREG;
-use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
-use hypervisor::Guests;
-use hypervisor::{TimesOfDay, GuestLayout, Handler, BoardHypervisor, Layout, Services, assemble, configure};
-use perfctr_service::{GuestConfig, policy};
-use platform::sparc64::{Partition, start_entry};
 use conform::control::{Control, FUNCTION, TRAP};
 use conform::counters::Counters;
 use conform::modelled::{Modelled, caller};
 use conform::{Configuration, System};
+#[cfg(feature = "memory")]
+use guest_abi::trap::VFALLS_GET_PERFREG;
+use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
+use hypervisor::Guests;
+use hypervisor::{
+    BoardHypervisor, GuestLayout, Handler, Layout, Services, TimesOfDay, assemble, configure,
+};
+use perfctr_service::{GuestConfig, policy};
+use platform::sparc64::{Partition, start_entry};
 
 use crate::kept::StaticCell;
 use crate::room::StaticSlot;

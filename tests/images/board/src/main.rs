@@ -25,7 +25,7 @@ use core::ptr;
 use guest_abi::ServedFunctions;
 use guest_abi::{Registers, StrandId, Trap};
 use hv_core::{CallError, Caller, GuestId, Reply};
-use hypervisor::{Handler, HypervisorStorage, HasStorage};
+use hypervisor::{Handler, HasStorage, HypervisorStorage};
 use platform::interfaces::Interface;
 use platform::memory_map::{CONSOLES, MAILBOX};
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};

@@ -5,14 +5,14 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use guest_abi::{Hub, RegisterKind, Node, PerfReg, StrandId};
+use conform::Cell;
+use conform::modelled::Hardware;
+use guest_abi::{Hub, Node, PerfReg, RegisterKind, StrandId};
 use platform::address::{self, L2_BANKS, l2_control};
 use platform::memory_map::escape::NOT_STARTED;
 use platform::models::FaultyUnit;
 use platform::sparc64::{Mmio, StrandRegs};
 use platform::{AccessError, Machine, PhysicalAddress, StrandRegisters};
-use conform::Cell;
-use conform::modelled::Hardware;
 
 use crate::kept::StaticCell;
 
@@ -137,7 +137,9 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
         }
         for register in PerfReg::ALL.into_iter().skip(FIRST) {
             let of_node = match register.kind() {
-                RegisterKind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
+                RegisterKind::Dram { node, mcu, role }
+                    if address::local(register) == Some(value) =>
+                {
                     let turn = &mut local[2 * mcu.index() + role as usize];
                     // All nodes have the same local addresses for their DRAM registers. The tables are in node order, so the number of
                     // earlier tables with an address (`turn`) is the node's number.

@@ -10,7 +10,7 @@ use core::panic::PanicInfo;
 use core::ptr;
 
 use guest_abi::{Registers, StrandId, Trap};
-use hypervisor::{Board, Handler, HypervisorStorage, HasStorage};
+use hypervisor::{Board, Handler, HasStorage, HypervisorStorage};
 use platform::interfaces::Interface;
 use platform::memory_map::{LOG, MAILBOX};
 use platform::sparc64::{End, Entry, Mmio, Partition, StrandRegs, TrapHandler, panicked};

@@ -1,11 +1,11 @@
 //! Counts the instructions that each kind of call takes.
 
-use guest_abi::{StrandId, Trap};
-use perfctr_service::{Grant, GuestConfig};
-use platform::Model;
 use conform::Configuration;
 use conform::configuration::GUESTS;
 use conform::control::Control;
+use guest_abi::{StrandId, Trap};
+use perfctr_service::{Grant, GuestConfig};
+use platform::Model;
 
 use crate::calls::negotiate;
 use crate::contract::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET};

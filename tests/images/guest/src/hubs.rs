@@ -1,9 +1,9 @@
-//! Tests calls for a hub that is free, that another strand holds, or that is reserved for the strand whose turn it is. The entry code is
-//! the shipped code.
+//! Tests calls for a hub that is free, that another strand holds, or that is reserved for the strand whose turn it is. The hypervisor under
+//! test handles these calls with the same assembly code as the shipped hypervisor.
 
-use guest_abi::{PerfReg, StrandId, Trap};
 use conform::control::Control;
 use conform::{Configuration, parts};
+use guest_abi::{PerfReg, StrandId, Trap};
 
 use crate::calls::{call, negotiate};
 use crate::contract::{EOK, EWOULDBLOCK, GET, SET, mask};
@@ -66,7 +66,7 @@ pub fn count(report: &mut Report) {
     }
 }
 
-/// Returns a machine with hubs, and three strands of its only guest, which has all rights.
+/// Returns a machine that has hubs and one guest, and three of the guest's strands. The guest has all rights.
 fn machine() -> Option<(Configuration, [StrandId; 3])> {
     let mut machines = parts::READ_BACK.configurations();
     let (_, machine) =
@@ -112,7 +112,7 @@ impl States {
         check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [status, value, 2, 3, 4, SET]);
     }
 
-    /// Begins an access by the holder that never ends.
+    /// Makes strand `holder` begin a read of a register of the hub. The read does not end.
     fn hold(&self) {
         let first = self.ids().next().and_then(PerfReg::new);
         if let Some(register) = first {

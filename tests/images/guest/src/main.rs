@@ -15,9 +15,9 @@ mod sampled;
 mod swept;
 mod traps;
 
-use guest_abi::guest::{Core, Sun4v};
 use conform::control::Control;
 use conform::tell::Detail;
+use guest_abi::guest::{Core, Sun4v};
 
 use contract::Machine;
 use preserved::Devices;

@@ -63,12 +63,24 @@ pub fn run(report: &mut Report, machine: Machine, devices: Devices) {
         CallCase(Trap::Fast, [90, 1, 2, 3, 4, GET], [EINVAL, 1, 2, 3, 4, GET]),
         CallCase(Trap::Fast, [90, 1, 2, 3, 4, SET], [EINVAL, 1, 2, 3, 4, SET]),
         CallCase(Trap::Fast, [0, 1, 2, 3, 4, 5], [EBADTRAP, 1, 2, 3, 4, 5]),
-        CallCase(Trap::Fast, [0, 1, 2, 3, 4, UNKNOWN_FUNCTION], [EBADTRAP, 1, 2, 3, 4, UNKNOWN_FUNCTION]),
-        CallCase(Trap::Fast, [0, 1, 2, 3, 4, OWN_FUNCTION], [EOK, OWN_FUNCTION, OWN_FUNCTION + 10, 3, 4, OWN_FUNCTION]),
+        CallCase(
+            Trap::Fast,
+            [0, 1, 2, 3, 4, UNKNOWN_FUNCTION],
+            [EBADTRAP, 1, 2, 3, 4, UNKNOWN_FUNCTION],
+        ),
+        CallCase(
+            Trap::Fast,
+            [0, 1, 2, 3, 4, OWN_FUNCTION],
+            [EOK, OWN_FUNCTION, OWN_FUNCTION + 10, 3, 4, OWN_FUNCTION],
+        ),
         CallCase(Trap::Core, [GROUP, 1, 2, 3, 4, 0], [EOK, 1, 2, 3, 4, 0]),
         CallCase(Trap::Core, [GROUP, 9, 9, 3, 4, 3], [EOK, 1, 1, 3, 4, 3]),
         CallCase(Trap::Core, [GROUP, 1, 2, 3, 4, 9], [EBADTRAP, 1, 2, 3, 4, 9]),
-        CallCase(Trap::Core, [GROUP, 1, 2, 3, 4, UNKNOWN_FUNCTION], [EBADTRAP, 1, 2, 3, 4, UNKNOWN_FUNCTION]),
+        CallCase(
+            Trap::Core,
+            [GROUP, 1, 2, 3, 4, UNKNOWN_FUNCTION],
+            [EBADTRAP, 1, 2, 3, 4, UNKNOWN_FUNCTION],
+        ),
     ];
     let hub_cases = [
         CallCase(Trap::Fast, [89, 0, 2, 3, 4, SET], [EOK, 0, 2, 3, 4, SET]),
@@ -173,7 +185,8 @@ fn left<'a>(check: &mut Check<'_>, cases: impl Iterator<Item = &'a CallCase>) {
 pub fn leaks(check: &mut Check<'_>) {
     let marks = Residue { windows: 0x5e, globals: 0x6f };
     // SAFETY: the hypervisor changes no memory of this guest. The probes may change all free windows.
-    let (fast, core) = unsafe { (probes::left_fast(0, 0, OWN_FUNCTION), probes::left_core(GROUP, 1, 1)) };
+    let (fast, core) =
+        unsafe { (probes::left_fast(0, 0, OWN_FUNCTION), probes::left_core(GROUP, 1, 1)) };
     check.same("fast", fast, marks);
     check.same("core", core, marks);
 }

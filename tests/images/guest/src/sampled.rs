@@ -6,6 +6,8 @@
 use core::cell::UnsafeCell;
 use core::hint::black_box;
 
+use conform::control::Control;
+use conform::counters::Counters;
 use guest_abi::clock::Clock;
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::{PerfCounters, StrandCounters, Sun4v};
@@ -15,8 +17,6 @@ use guest_abi::sampling::{
     SparcMode,
 };
 use guest_abi::{HvError, StrandId};
-use conform::control::Control;
-use conform::counters::Counters;
 
 use crate::probes::{self, Around};
 use crate::report::{Check, Report};
@@ -211,8 +211,12 @@ pub fn run(report: &mut Report) {
     two_counters(
         &mut report.check("samples in the overflow handler have address, time, event and period"),
     );
-    simultaneous_overflow(&mut report.check("two counters that overflow at once take one trap and two samples"));
-    interrupted_code_is_preserved(&mut report.check("what an overflow trap interrupts goes on as it was"));
+    simultaneous_overflow(
+        &mut report.check("two counters that overflow at once take one trap and two samples"),
+    );
+    interrupted_code_is_preserved(
+        &mut report.check("what an overflow trap interrupts goes on as it was"),
+    );
     early(&mut report.check("overflow traps that come 15 events early"));
     beyond(&mut report.check("counts of more than 32 bits, over overflows"));
     held_back(&mut report.check("an overflow trap that is held back is late, not lost"));

@@ -3,11 +3,11 @@
 use core::arch::asm;
 use core::hint::black_box;
 
-use guest_abi::{Registers, StrandId, Trap};
 use conform::control::{Control, TRAP};
 use conform::plain::WithPlain;
 use conform::tell::{Detail, Machines, tell};
 use conform::{Cell, Change, Configuration, System, parts};
+use guest_abi::{Registers, StrandId, Trap};
 
 use crate::calls;
 use crate::contract::{EINVAL, EOK};

@@ -16,7 +16,9 @@ use guest_abi::guest::{Core, StrandDriver, Sun4v};
 use guest_abi::kernel::{CPU_START, MACH_DESC, MACH_EXIT};
 use guest_abi::layout::{DramPic, SparcPcr, SparcPic};
 use guest_abi::register::DramPmu;
-use guest_abi::sampling::{InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
+use guest_abi::sampling::{
+    InterruptPoint, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
+};
 use guest_abi::{
     ApiGroup, Counter, HvError, Hypercall, Mcu, Node, PerfCounters, Pmu, StrandId, Trap, Version,
 };

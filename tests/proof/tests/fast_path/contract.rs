@@ -6,13 +6,16 @@ use guest_abi::HvError;
 use super::state::{State, Symbolic, block, id_below, part};
 use super::world::Effect;
 
-/// The trap number of FAST_TRAP. `FAULTED` is the value that the fast path leaves in %g5 after a fault.
+/// The reason that the fast path leaves in %g5 if it does not serve a call: the number of FAST_TRAP.
 const FAST: u64 = 0x80;
+/// The reason that the fast path leaves in %g5 if one of its device accesses has failed.
 pub(crate) const FAULTED: u64 = 0x100;
 
-/// The numbers of group 0x205's functions. All function numbers from `LARGE` on share one entry in the function table.
+/// The number of the function of group 0x205 that reads a register.
 const GET: u64 = 0x106;
+/// The number of the function of group 0x205 that writes a register.
 const SET: u64 = 0x107;
+/// The first large function number. All large function numbers share one entry in the function table.
 const LARGE: u64 = 0x400;
 
 /// The classes of registers, in the order in which a strand's counts are stored.
@@ -69,8 +72,8 @@ pub(crate) fn faulted<W: Symbolic>(state: &State<W>, has_lock: bool) -> Expected
     Expected { end: End::Slow(W::from(FAULTED)), effects }
 }
 
-/// Serves functions outside group 0x205. The slow path serves other services' functions, and all functions while calls are traced. Any
-/// other function does not exist, so the call returns EBADTRAP.
+/// Serves a call of a function that does not belong to group 0x205. The call takes the slow path if another service has the function, or if
+/// calls are traced. Otherwise, the call returns EBADTRAP.
 fn other<W: Symbolic>(state: &State<W>) -> Expected<W> {
     let serves = entry_of(state, state.served) | byte(state, state.traced);
     let end = match serves.is_zero() {
@@ -167,8 +170,8 @@ impl<W: Symbolic> Call<'_, W> {
             return self.ok(Class::Strand, None);
         }
         self.effects.push(Effect::ReadPcr);
-        // The fast path loads the call's count before it reads the register. A load from memory is not an effect, so the effects do not
-        // contain it.
+        // The fast path loads the call's count before it reads the register. The effects do not contain this load, because loads from
+        // memory are not effects. (Loads from devices are.)
         self.ok(Class::Strand, Some(self.state.pcr))
     }
 
@@ -308,9 +311,14 @@ impl<W: Symbolic> Call<'_, W> {
         }
     }
 
-    /// Serves a call that the guest's first access word (its rights) does not allow. If the second word (its refusals) is for the
-    /// negotiated version, `refused` decides from that word; otherwise the call takes the slow path. Without a negotiated version, the call
-    /// is refused if bit 63 of the second word is set, and otherwise takes the slow path.
+    /// Serves a call that the guest's first access word (its rights) does not allow. The guest's second access word (its refusals) decides
+    /// about the call:
+    /// - If the guest has negotiated no version, and bit 63 of the second word is set, the call returns EBADTRAP.
+    /// - If the guest has negotiated a version, no register has the id, and bit 63 of the second word is set, `refused` decides how the
+    ///   call ends.
+    /// - If the guest has negotiated a version, a register has the id, and the second word is for this version, `refused` decides how the
+    ///   call ends.
+    /// - In all other cases, the call takes the slow path.
     fn refused(&mut self, class: Class, refused: impl FnOnce(&mut Self, W) -> End<W>) -> End<W> {
         let State { version, refusals, .. } = *self.state;
         let is_open = bit(refusals, W::from(63));
@@ -320,7 +328,7 @@ impl<W: Symbolic> Call<'_, W> {
                 false => self.slow(),
             };
         }
-        // An id that no register has is refused in every version.
+        // No version has a register with this id, so the second word need not be for the negotiated version.
         if matches!(class, Class::Invalid) {
             return if is_open { refused(self, refusals) } else { self.slow() };
         }

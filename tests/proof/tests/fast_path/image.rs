@@ -1,4 +1,4 @@
-//! The shipped linked image: its instructions, symbols and constants.
+//! Reads a linked hypervisor image, by default the shipped one: its instructions, symbols and constants.
 
 use std::fs;
 use std::io::Read as _;
@@ -20,10 +20,11 @@ type Constants = (u64, Vec<u64>);
 /// An image's instructions, and the addresses of its parts.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// The address of the first instruction. The instructions from there on are in `words` (as 32-bit words) and in `instructions`
-    /// (decoded).
+    /// The address of the first instruction.
     text: u64,
+    /// All instructions as 32-bit words, in the order of their addresses.
     words: Vec<u32>,
+    /// The same instructions, decoded.
     instructions: Vec<Instruction>,
     constants: Constants,
     pub(crate) table: u64,
@@ -36,8 +37,8 @@ pub(crate) struct Image {
     claims: Vec<u16>,
     /// The addresses of the fast path's instructions.
     pub(crate) fast: Range<u64>,
-    /// The addresses at which the fast path continues after a fault. The second is for faults while the fast path reads the banks of an L2
-    /// control.
+    /// The addresses at which the fast path continues after a fault. The second address is for faults while the fast path reads the banks
+    /// of an L2 control.
     pub(crate) faulted: [u64; 2],
     /// The rows of the service's table, as words. The rows are sorted by the calling node, then by the register's id.
     pub(crate) rows: Vec<[u64; 4]>,
@@ -69,16 +70,19 @@ pub(crate) struct Handlers {
     pub(crate) late: u64,
     pub(crate) with_all_windows: u64,
     pub(crate) abandon: u64,
-    /// The device access functions: `sun4v_load`, `sun4v_store`, `sun4v_load_word`, `sun4v_store_word` and `sun4v_halt`.
+    /// The addresses of the device access functions: `sun4v_load`, `sun4v_store`, `sun4v_load_word`, `sun4v_store_word` and `sun4v_halt`.
     pub(crate) accesses: [u64; 5],
-    /// The instruction at which such a function waits for its store.
+    /// The address of the `membar #Sync` at which `sun4v_store` and `sun4v_store_word` wait until their store is complete.
     pub(crate) store_wait: u64,
-    /// The code at which such a function continues after a fault.
+    /// The address at which a device access function continues after a fault.
     pub(crate) access_failed: u64,
-    /// The section `.sun4v.faults`: instructions that may fault, and where the hypervisor continues after a fault.
+    /// The section `.sun4v.faults`. Each entry has the address of an instruction that can fault, and the address at which the hypervisor
+    /// continues after this fault.
     pub(crate) faults: Vec<[u64; 2]>,
-    /// The section `.sun4v.restarts`: a sequence's first address, the address after it, and where it begins again.
+    /// The section `.sun4v.restarts`. Each entry describes a sequence of instructions by three addresses: that of its first instruction,
+    /// the address after its last instruction, and the address at which the sequence restarts if a report interrupts it.
     pub(crate) restarts: Vec<[u64; 3]>,
+    /// The address of the section `.sun4v.restarts`.
     pub(crate) restarts_at: u64,
 }
 
@@ -207,7 +211,8 @@ impl Image {
         (entry..entry + 32).contains(&address) || self.fast.contains(&address)
     }
 
-    /// Returns `true` if the handlers continue at this address with code that is not part of them.
+    /// Returns `true` if a handler can hand over to other code at this address: to a Rust function, to the guest entry, or to the slow
+    /// path.
     pub(crate) fn is_end(&self, address: u64) -> bool {
         let Rust { trap, core, recover, fatal } = self.rust;
         [trap, core, recover, fatal, self.handlers.enter.start, self.general].contains(&address)
@@ -244,7 +249,7 @@ impl Image {
     }
 }
 
-/// Returns an image's constants.
+/// Reads the section `.rodata`, which contains the constants.
 fn constants(elf: &elf::Elf<'_>) -> Constants {
     let section = elf.section_by_name(".rodata").unwrap();
     let (words, _) = section.data().unwrap().as_chunks();

@@ -1,4 +1,5 @@
-//! The handler executions that the tests prove. They cover all situations in which a handler begins.
+//! Lists executions of handlers. The tests prove that each execution does what the handler's documentation says. The executions cover all
+//! situations in which a handler begins.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ impl Scene {
     }
 }
 
-/// Returns traps in guests and in the hypervisor, with all decisions of the Rust handler.
+/// Returns traps in guests and in the hypervisor. The traps cover each [`Decision`] of the Rust handler.
 fn trapped(image: &Image) -> Vec<Scene> {
     let mut all = Vec::new();
     let mut add = |guest, windows, at, number, decision| {
@@ -67,7 +68,7 @@ fn trapped(image: &Image) -> Vec<Scene> {
     for windows in windows() {
         add(Guest::KERNEL, windows, None, 0x5e, Decision::GoesOn);
     }
-    // The instructions that may fault, and two that may not.
+    // Traps of the hypervisor: at each instruction in the table of instructions that can fault, and at two instructions outside this table.
     let handlers = &image.handlers;
     let faults = handlers.faults.iter().map(|[at, _]| *at);
     for (at, windows) in faults.chain([handlers.late, image.rust.trap]).zip(windows().step_by(5)) {
@@ -126,7 +127,8 @@ pub(crate) fn functions(image: &Image) -> Vec<Scene> {
         all.extend(windows().step_by(30).map(|windows| Enter(guest, windows)));
     }
     for number in 0x80..0xe0 {
-        // The first eight types of spills and fills are for this address space. The hypervisor has no code for fills for another one.
+        // Every fourth trap number is a spill or a fill: spill_n_normal (0x80 to 0x9f), spill_n_other (0xa0 to 0xbf) or fill_n_normal (0xc0
+        // to 0xdf). The hypervisor has no code for fill_n_other (0xe0 to 0xff).
         if number % 4 == 0 {
             all.extend([0, 1, 2].map(|global| NoSpill(number, global)));
         }
@@ -156,7 +158,7 @@ pub(crate) enum States {
     Few,
 }
 
-/// Returns all handler executions, with some states of a guest's windows.
+/// Returns all executions of handlers. `states` selects the states of a guest's windows that are tested with the slow path.
 pub(crate) fn scenes(image: &Image, states: States) -> Vec<Scene> {
     let mut all = Vec::new();
     for needed in 0..=6 {
@@ -187,7 +189,8 @@ pub(crate) fn interrupted(image: &Image) -> Vec<Scene> {
     let mut kinds = BTreeMap::new();
     for scene in scenes(image, States::Many) {
         let kind = match &scene {
-            // The kinds differ in whether the guest has free windows, and in which half of the windows it is.
+            // Among other things, the kind says whether the guest has at least two free windows, and which half of the windows contains the
+            // guest's current window.
             Scene::SlowPath(scene) => {
                 let SlowPath { entry, guest, windows, needed } = scene;
                 let place = (guest.window / 4, guest.level);

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use super::super::{Register::*, *};
 use super::overflow_and_pic;
 
-/// Returns the SLs that a configuration's sequences select, and the names of the other cases that occur.
+/// Executes random sequences of a configuration. Returns the values of SL that they select, and the names of the cases that occur in them,
+/// such as `overflow`.
 fn reached(configuration: Configuration) -> (BTreeSet<u64>, BTreeSet<&'static str>) {
     let (mut sls, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for seed in 0..16 {

@@ -8,7 +8,7 @@ use crate::numbers::{counted, percent};
 use crate::page::cut::cut;
 use crate::page::figure::Drawing;
 
-/// The width of a flame graph.
+/// The width of a flame graph, in units of the drawing.
 const WIDTH: f64 = 1200.0;
 /// The height of a box, in units of the drawing.
 const ROW: f64 = 18.0;
@@ -27,7 +27,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes in the highest stack that starts with this box. `unit` is one sample's share of all samples, in percent.
+    /// Returns the number of boxes in the tallest stack that starts with this box. `unit` is one sample's share of all samples, in percent.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)

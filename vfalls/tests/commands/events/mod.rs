@@ -160,7 +160,8 @@ fn a_scenario_is_recorded_too() {
     let place = TestDirectory::new("events-scenario");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
     place.run(&format!("stat --scenario {scenario} --events-out events")).assert_success();
-    // The right `global` moves to the other guest, a hub fails and returns to service, and a guest is reset.
+    // In this scenario, the counter right named `global` moves to the other guest, a hub fails and returns to service, and a guest is
+    // reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
         "unit_out_of_service": 1, "unit_returned": 1,
@@ -178,15 +179,24 @@ fn without_hubs_and_with_another_machine() {
     assert!(summary["events"].as_u64().unwrap() > 50);
 }
 
-/// The test lists the layouts at 4 GHz. The first five layouts are in the order of the seed document, compact_trace_events.txt. The
-/// following list quotes lines of the document by number, and corrects their times:
-/// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity : 2^0 = 1
-///   cycle : 0.25ns @4GHz".
-/// - 29, 31: "wraps each second at 4GHz", "granularity : 2^5 = 32 cycles : 8ns @4GHz": 2^32 cycles, 1.074 s.
-/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 + 6 = 32 bits, as above.
-/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 + 7 = 32 bits, as above.
-/// - 121, 124: "2^9 = 512 (remove 9 LSB)" is 128 ns, not 800; "32-4 MSB for 4 GHZ : 0.26s" is 0.067 s.
-/// - 63: "wraps each second at 4GHz". 75: "wraps each 146.14 years at 4GHz".
+/// The test lists the layouts at 4 GHz. The first five layouts are in the order of the seed document, compact_trace_events.txt. Some times
+/// in this document are rounded or wrong. The following table quotes the document, with line numbers, and gives the exact times at 4 GHz:
+///
+/// | layout | line | quote | exact |
+/// |---|---|---|---|
+/// | clock27-typed | 16 | "wraps 32 times per second at 4GHz" | 29.8 times: 2^27 cycles are 33.55 ms |
+/// | clock27-typed | 17 | "each wraps spaced from 0.03125s" | 33.55 ms |
+/// | clock27-typed | 20 | "granularity : 2^0 = 1 cycle : 0.25ns @4GHz" | the same |
+/// | clock27-cut5 | 29 | "wraps each second at 4GHz" | 27 + 5 = 32 bits: 2^32 cycles are 1.074 s |
+/// | clock27-cut5 | 31 | "granularity : 2^5 = 32 cycles : 8ns @4GHz" | the same |
+/// | clock26-cut6 | 40 | "wraps each 0.5 second at 4GHz" | 26 + 6 = 32 bits: 1.074 s |
+/// | clock26-cut6 | 42 | "granularity : 2^6 = 64 cycles : 16ns @4GHz" | the same |
+/// | clock25-cut7 | 51 | "wraps each 0.5 second at 4GHz" | 25 + 7 = 32 bits: 1.074 s |
+/// | clock25-cut7 | 53 | "granularity : 2^7 = 128 cycles : 32ns @4GHz" | the same |
+/// | clock19 | 121 | "Granularity : 800ns (200 cycles@4GHz) : 2^9 = 512 (remove 9 LSB)" | 2^9 cycles are 128 ns |
+/// | clock19 | 124 | "(32-4 MSB for 4 GHZ : 0.26s)" | 28 bits: 0.067 s |
+/// | clock32 | 63 | "wraps each second at 4GHz" | 1.074 s |
+/// | clock64 | 75 | "wraps each 146.14 years at 4GHz" | the same |
 #[test]
 fn layouts_at_a_clock() {
     let place = TestDirectory::new("events-layouts-table");

@@ -24,7 +24,7 @@ impl Image {
             symbol.address()..symbol.address() + symbol.size()
         };
         let stacks = elf::address(elf, "__bss_end").unwrap();
-        let (services, blocks) = (range("5PLACE"), range("12SUN4V_BLOCKS"));
+        let (services, blocks) = (range("7STORAGE"), range("12SUN4V_BLOCKS"));
         Self { services, blocks, log: range("12OPERATOR_LOG"), stacks }
     }
 }

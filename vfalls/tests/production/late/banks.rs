@@ -23,9 +23,9 @@ fn contents(run: &Run) -> [u64; 8] {
     array::from_fn(read)
 }
 
-/// A call changes PERF_CONFIG from 2 to 1, while the banks from index `first` on fail for some time. If the call succeeds, all banks have
-/// the value 1. If the call is refused, the banks that did not fail still have 2. When the unit has returned to service after a refused
-/// call, all banks have the same value: 2 or 0.
+/// A guest's call changes PERF_CONFIG from 2 to 1. Bank `first` and all higher banks fail for some time during the call. If the call
+/// succeeds, all banks have the value 1. If the call is refused, the banks below `first` still have the value 2. After a refused call, the
+/// operator returns the unit to service, and then all banks have the same value: 2 or 0.
 #[test]
 #[ignore = "builds images"]
 fn all_banks_have_one_value() {

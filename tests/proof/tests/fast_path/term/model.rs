@@ -1,4 +1,4 @@
-//! Computes a term's value for given values of the words.
+//! Computes a term's value from given values of the names and memory words in the term.
 
 use std::collections::HashMap;
 
