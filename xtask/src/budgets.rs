@@ -85,7 +85,7 @@ pub const X86: [Budget; 19] = [
 ];
 
 /// The budgets of `vfalls stat`: the instructions of the whole process, divided by the number of references. The recordings are generated
-/// by `made.rs`.
+/// by the package `made`.
 pub const STAT: [Budget; 7] = [
     row("one_thread", None, [43, 12]),
     row("stream", None, [92, 35]),

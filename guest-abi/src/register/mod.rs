@@ -1,7 +1,7 @@
 //! The 90 performance registers (FWARC/2007/529 section 3.1).
 
+mod location;
 mod name;
-mod place;
 mod pmu;
 mod table;
 
@@ -10,7 +10,7 @@ use core::fmt;
 use crate::error::{in_range, named};
 use table::TABLE;
 
-pub use place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
+pub use location::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
 pub use pmu::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, Pmu, PmuKind};
 pub use table::{RegisterInfo, RegisterKind};
 

@@ -1,7 +1,7 @@
 //! The register table (FWARC/2007/529 section 3.1), the only place that states the registers' ids, names, masks and versions.
 
+use super::location::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 use super::name::Name;
-use super::place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
 use crate::group::Version;
 use crate::layout::{AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfConfig, SparcPcr};
 

@@ -11,7 +11,7 @@
 
 pub mod limit;
 mod line;
-mod owned;
+mod strand_mutex;
 mod trap;
 
 use core::fmt::{self, Write};
@@ -23,8 +23,8 @@ use log::Level;
 
 use limit::Limit;
 pub use line::{Line, MAX_LINE_BYTES};
-use owned::StrandMutex;
-pub use owned::Unlock;
+use strand_mutex::StrandMutex;
+pub use strand_mutex::Unlock;
 pub use trap::trap_name;
 
 /// The maximum number of lines that wait while another strand uses the console.

@@ -11,8 +11,8 @@ use guest_abi::{Hub, StrandId};
 use perfctr_service::{Grant, GuestConfig};
 use platform::{Machine, Model};
 
-use super::beside::Comparison;
 use super::caller::Request;
+use super::comparison::Comparison;
 use super::differences::Subject;
 use super::machine::{CallFailure, STORES};
 use crate::execute::calls::Call;

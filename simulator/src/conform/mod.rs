@@ -12,9 +12,9 @@
 //! not checked.
 
 pub mod attacks;
-mod beside;
 pub mod caller;
 pub mod callers;
+mod comparison;
 mod contention;
 mod counts;
 mod differences;
@@ -44,7 +44,7 @@ use serde::Serialize;
 
 use crate::execute::{Interfaces, NoMemoryAt, SetupError, Stop};
 use crate::machine::description::BuildError;
-use beside::{Comparison, Findings};
+use comparison::{Comparison, Findings};
 pub use counts::{CallCount, sun};
 pub use differences::{Difference, Row, Subject};
 use machine::Machine;

@@ -8,7 +8,7 @@ use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, GuestConfig};
 use platform::{Machine, Model};
 
-use super::beside::Comparison;
+use super::comparison::Comparison;
 use super::contention::fast_request;
 use super::differences::Subject;
 use super::strand;

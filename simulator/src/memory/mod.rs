@@ -75,6 +75,7 @@ mod plane;
 mod quantum;
 mod queue;
 mod stores;
+mod strand_events;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -82,7 +83,6 @@ pub mod timing;
 mod traffic;
 mod truth;
 mod watch;
-mod wires;
 mod work;
 
 pub(crate) use ahead::{CoreAhead, Lane, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
@@ -96,11 +96,11 @@ pub(crate) use moves::{MovedLines, OtherMoves};
 pub use pages::Pages;
 pub(crate) use quantum::ExecutedAhead;
 pub use quantum::{Executed, Quantum};
+pub(crate) use strand_events::StrandEvents;
 pub(crate) use system::LineHomes;
 pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{
     ChannelUse, HubUse, LinkUse, Served, Stray, Traffic, TrafficKind, Truth, Usage, Waited,
 };
 pub(crate) use watch::Watch;
-pub(crate) use wires::StrandEvents;
 pub use work::Work;

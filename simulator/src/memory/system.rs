@@ -19,9 +19,9 @@ use super::pages::{NoMemoryOnNode, Pages};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
+use super::strand_events::{Idle, StrandEvents};
 use super::traffic::{Answers, SnoopAnswer};
 use super::truth::{Stray, Truth, Usage};
-use super::wires::{Idle, StrandEvents};
 
 #[derive(Clone, Debug)]
 pub(super) struct CoreState<V: Variant> {

@@ -73,7 +73,6 @@
 //! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes; the
 //! default is 8, or 4 for instructions. All references are kept in memory, and there may be at most 16,777,216 of them.
 
-mod about;
 mod ahead;
 mod bundled;
 mod champsim;
@@ -84,6 +83,7 @@ mod error;
 mod expected;
 mod formats;
 mod images;
+mod info;
 mod lackey;
 mod line;
 mod native;

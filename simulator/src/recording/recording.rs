@@ -6,7 +6,6 @@ use std::thread;
 
 use guest_abi::StrandId;
 
-use super::about::RecordingInfo;
 use super::ahead::Ahead;
 use super::champsim::{self, ChampSimReader};
 use super::chunk::Chunk;
@@ -14,6 +13,7 @@ use super::drmemtrace::DrmemtraceReader;
 use super::error::RecordingError;
 use super::expected::Expected;
 use super::formats::{MemoryReader, Reader};
+use super::info::RecordingInfo;
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{BytesRead, Content, Source};

@@ -8,6 +8,8 @@
 //! cost.
 
 mod compared;
+#[cfg(test)]
+mod equivalence;
 mod error;
 mod measure;
 mod part;
@@ -23,8 +25,6 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod threads;
-#[cfg(test)]
-mod ways;
 
 pub use error::RunError;
 pub use measure::{CountedEvent, CounterLocation, CounterPair};

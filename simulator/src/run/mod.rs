@@ -2,12 +2,12 @@
 //! one type.
 
 mod compared;
+mod difference;
 mod executed;
 mod passes;
 mod played;
 mod region;
 mod replayed;
-mod since;
 mod spread;
 mod timeline;
 mod totals;

@@ -2,13 +2,13 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs, reason = "only this workspace uses this program")]
 
-mod alone;
 mod assembly;
 mod built;
 mod checkout;
 mod draw;
 mod explained;
 mod mutant;
+mod one_by_one;
 mod order;
 mod report;
 mod sources;

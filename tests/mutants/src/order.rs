@@ -9,7 +9,7 @@ use xtask::cargo::root;
 
 use crate::draw::{self, Options};
 use crate::mutant::{Mutant, RULES};
-use crate::{alone, checkout, explained, report, sources};
+use crate::{checkout, explained, one_by_one, report, sources};
 
 /// Change the order of statements, orderings and assembly in one place at a time
 ///
@@ -48,7 +48,7 @@ pub(crate) fn run(Args { number, options }: Args) -> anyhow::Result<()> {
     interrupt::catch()?;
     let json = options.output()?;
     let _lock = checkout::lock()?;
-    draw::conclude(&RULES, &alone::test(drawn)?, json, EXPLAINED)
+    draw::conclude(&RULES, &one_by_one::test(drawn)?, json, EXPLAINED)
 }
 
 /// Draws a mutant from each rule in turn, as long as there are any left.

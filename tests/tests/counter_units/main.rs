@@ -5,8 +5,8 @@
 //! - Other tests are specific to one unit. Some of them compare the unit with a second
 //!   implementation, which shares no code with it.
 
-mod behind;
 mod conformance;
+mod delayed;
 mod instructions;
 mod own;
 mod profiler;

@@ -6,12 +6,12 @@ mod cut;
 mod draw;
 mod executed;
 mod figure;
+mod findings;
 mod layout;
 pub(crate) mod names;
 mod profiled;
 mod runs;
 mod sections;
-mod standing_out;
 
 use anyhow::bail;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -9,9 +9,9 @@ use nix::sys::signal::Signal;
 use refs::Frame;
 
 use super::Recorded;
-use super::became::{ProgramTracker, quoted};
 use super::listener::{Listener, MAX_NAMED, cannot_write};
 use super::part::{ProcessEnd, ProcessRecording};
+use super::program_tracker::{ProgramTracker, quoted};
 use crate::interrupt;
 
 impl Listener {

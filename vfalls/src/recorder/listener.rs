@@ -14,9 +14,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use zstd::bulk::Compressor;
 
-use super::alone::OnlyFunction;
 use super::is_running;
 use super::mapping::MappingCosts;
+use super::only_function::OnlyFunction;
 use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
 
 /// The maximum number of programs that get a note each. One more note states the number of the others.

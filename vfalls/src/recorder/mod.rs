@@ -1,12 +1,12 @@
 //! Records programs under QEMU's user-mode emulator, with the plug-in from the crate `recorder`.
 
-mod alone;
-mod became;
 mod completion;
 mod listener;
 mod mapping;
+mod only_function;
 mod part;
 mod program;
+mod program_tracker;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -29,10 +29,10 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::interrupt;
 use crate::numbers::counted_plainly;
 use crate::say::say;
-use alone::OnlyFunction;
-use became::ProgramTracker;
 use listener::{DONE, Listener, Running};
+use only_function::OnlyFunction;
 use program::Program;
+use program_tracker::ProgramTracker;
 
 /// How to record a program, apart from its command.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,7 +12,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
 
-use super::became::quoted;
+use super::program_tracker::quoted;
 use crate::tools::{self, QEMU_SPARC, QEMU_X86, Tool};
 
 /// Debian's directory for SPARC V9 shared libraries.

@@ -1,6 +1,6 @@
 //! A model of a strand's counters (FWARC/2007/529 section 2.1), based on the public sources of the UltraSPARC T2. The T2 Plus may differ.
 
-mod behind;
+mod delayed;
 mod skid;
 #[cfg(test)]
 mod tests;
@@ -9,8 +9,8 @@ use guest_abi::Counter;
 use guest_abi::layout::{SparcPcr, SparcPic, SparcSelect};
 use guest_abi::sampling::{CounterSet, SparcMode};
 
-use behind::DelayedUpdates;
-pub use behind::Phase;
+use delayed::DelayedUpdates;
+pub use delayed::Phase;
 pub use skid::Early;
 
 /// For each class, the MASK bits that a counter counts in the current mode. Indices 0 to 7 are classes of completed instructions, 8

@@ -2,22 +2,22 @@
 
 use guest_abi::Hub;
 
-use super::{VERSIONS, worlds};
+use super::{VERSIONS, combinations};
 use crate::{Change, Configuration, Part, System};
 
 /// Makes calls for every register while all hubs are busy, in every world. (A world is a combination of a machine, the guest's nodes and
-/// its grant: see `worlds.rs`.) Then frees each hub, and reads one of its registers.
+/// its grant: see `combinations.rs`.) Then frees each hub, and reads one of its registers.
 pub const BUSY: Part = Part {
     name: "busy hubs in every world",
-    limit: worlds::LIMIT,
-    configuration: worlds::world,
+    limit: combinations::LIMIT,
+    configuration: combinations::world,
     run: busy,
 };
 
 fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
     for version in VERSIONS {
-        system.start(configuration, worlds::TESTED, version);
-        for strand in configuration.guests[worlds::TESTED].strands.iter() {
+        system.start(configuration, combinations::TESTED, version);
+        for strand in configuration.guests[combinations::TESTED].strands.iter() {
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, true));
             }

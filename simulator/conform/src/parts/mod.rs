@@ -1,18 +1,18 @@
+mod combinations;
 mod faults;
 mod hubs;
 mod numbers;
 mod random;
 mod registers;
 mod versions;
-mod worlds;
 
+pub use combinations::is_chosen;
 pub use faults::{BANKS, BROKEN_UNITS, HALF_AN_L2, ONE_BY_ONE, WITHOUT_A_HUB};
 pub use hubs::BUSY;
 pub use numbers::FUNCTIONS;
 pub use random::AT_RANDOM;
 pub use registers::{EVERY_REGISTER, READ_BACK};
 pub use versions::{NEGOTIATION, OF_EVERY_GROUP};
-pub use worlds::is_chosen;
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{StrandId, Trap};

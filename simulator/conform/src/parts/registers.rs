@@ -2,24 +2,24 @@
 
 use perfctr_service::Grant;
 
-use super::{PERF_COUNTERS, VERSIONS, worlds};
+use super::{PERF_COUNTERS, VERSIONS, combinations};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Writes all test values to every register in every world (`worlds.rs`), and then reads each register once.
+/// Writes all test values to every register in every world (`combinations.rs`), and then reads each register once.
 pub const EVERY_REGISTER: Part = Part {
     name: "every register in every world",
-    limit: worlds::LIMIT,
-    configuration: worlds::world,
+    limit: combinations::LIMIT,
+    configuration: combinations::world,
     run: every_register,
 };
 
 /// Writes every register from every strand. After each write, reads the register from every strand.
 pub const READ_BACK: Part = Part {
     name: "what is written reads back",
-    limit: worlds::MACHINES.len(),
+    limit: combinations::MACHINES.len(),
     configuration: |number| {
-        let machine = worlds::machine(number)?;
+        let machine = combinations::machine(number)?;
         let strands = (0..machine.nodes()).map(|node| 64 * node + 3);
         Some(Configuration::new(machine, [guest(strands, Grant::ALL)]))
     },
@@ -65,8 +65,8 @@ fn values(id: u64) -> impl Iterator<Item = u64> {
 
 fn every_register(_: usize, configuration: &Configuration, system: &mut dyn System) {
     for version in VERSIONS {
-        system.start(configuration, worlds::TESTED, version);
-        for strand in configuration.guests[worlds::TESTED].strands.iter() {
+        system.start(configuration, combinations::TESTED, version);
+        for strand in configuration.guests[combinations::TESTED].strands.iter() {
             for id in 0..90 {
                 values(id).for_each(|value| system.set(strand, id, value));
                 system.get(strand, id);

@@ -12,9 +12,9 @@ use conform::oracle::Grant;
 use guest_abi::StrandId;
 
 use super::Image;
-use super::beside::Findings;
 use super::caller::Request;
 use super::callers::Callers;
+use super::comparison::Findings;
 use super::differences::{Key, Subject};
 use super::judge::Judge;
 use super::pairs::{BootedPair, GuestPair, MEMORY};

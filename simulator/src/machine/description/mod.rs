@@ -24,15 +24,15 @@
 //! If a source numbers its nodes in this way, [`parse()`] and then [`print()`] return the same source, except for comments and layout.
 
 mod binary;
+mod builder;
 mod described;
 mod label;
-mod made;
 mod parse;
 mod print;
 
 pub use binary::BuildError;
+pub use builder::GuestMemory;
 pub use described::{Described, DescribedError, GuestDescription, Platform, build, load, read};
-pub use made::GuestMemory;
 pub use parse::{SourceError, parse};
 pub use print::print;
 

@@ -20,11 +20,11 @@ use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
 use super::queue::Queue;
+use super::strand_events::StrandEvent;
 use super::system::{CoreState, Dram, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait};
 use super::watch::Unreported;
-use super::wires::StrandEvent;
 use crate::recording::{ByKind, Kind, Reference};
 pub(super) use shapes::try_quick_store;
 

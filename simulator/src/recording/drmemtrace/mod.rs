@@ -8,9 +8,9 @@ mod time;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::about::RecordingInfo;
 use super::chunk::Chunk;
 use super::error::RecordingError;
+use super::info::RecordingInfo;
 use super::lackey::BLOCK;
 use super::source::{A_RECORDING, BytesRead, Content, Source, unreadable};
 use crate::text::line;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ruzstd::decoding::FrameDecoder;
 
-use super::super::about::RecordingInfo;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
+use super::super::info::RecordingInfo;
 use super::super::source::{BytesRead, MAGIC, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};

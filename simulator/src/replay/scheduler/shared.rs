@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use refs::{Acquire, Order, Semaphore};
 
-use super::places::offset_of;
+use super::program_addresses::offset_of;
 use crate::recording::{Chunk, Recording};
 
 /// The memory that programs share. The *owner* of shared memory is the program that was the first to map it. If another program

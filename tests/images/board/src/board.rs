@@ -20,7 +20,7 @@ mod real {
 mod models {
     use platform::models::Devices;
 
-    use crate::room::StaticSlot;
+    use crate::static_slot::StaticSlot;
 
     pub type Bus = &'static Devices;
     pub type Registers = &'static Devices;

@@ -21,8 +21,8 @@ use hypervisor::{
 use perfctr_service::{GuestConfig, policy};
 use platform::sparc64::{Partition, start_entry};
 
-use crate::kept::StaticCell;
-use crate::room::StaticSlot;
+use crate::static_cell::StaticCell;
+use crate::static_slot::StaticSlot;
 use crate::tracer::{SharedTracer, TRACER};
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 

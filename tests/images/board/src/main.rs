@@ -8,13 +8,13 @@ mod board;
 #[cfg(feature = "control")]
 mod control;
 #[cfg(feature = "control")]
-mod kept;
+mod static_cell;
 #[cfg(feature = "leaks")]
 mod leaks;
 #[cfg(feature = "memory")]
 mod memory;
 #[cfg(any(feature = "models", feature = "control"))]
-mod room;
+mod static_slot;
 mod tracer;
 
 use core::ops::ControlFlow;

@@ -14,7 +14,7 @@ use platform::models::FaultyUnit;
 use platform::sparc64::{Mmio, StrandRegs};
 use platform::{AccessError, Machine, PhysicalAddress, StrandRegisters};
 
-use crate::kept::StaticCell;
+use crate::static_cell::StaticCell;
 
 /// The bus. The service's table contains addresses of memory words, so no access reaches a device.
 pub struct Bus(Mmio);

@@ -1,12 +1,12 @@
 //! Changes values, as cargo-mutants does. All drawn mutants are in one program, and an environment variable chooses one of them when the
 //! tests run, because building a program for each mutant would take minutes.
 
+mod choices;
+mod common;
 mod listed;
 mod packages;
-mod places;
 mod programs;
 mod rewritten;
-mod together;
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ use crate::checkout::{self, Checkout};
 use crate::draw::{self, Options};
 use crate::mutant::{Mutant, VALUES};
 use crate::report::Tested;
-use crate::{alone, built, explained, report};
+use crate::{built, explained, one_by_one, report};
+use common::CommonProgram;
 use packages::Package;
-use together::CommonProgram;
 
 /// Change values in one place at a time, as cargo-mutants does
 ///
@@ -72,7 +72,7 @@ pub(crate) fn run(Args { package, number, options }: Args) -> anyhow::Result<()>
     let mut tested = test(package, &mut together)?;
     let alone = together.numbers(false).into_iter();
     let alone = alone.map(|number| together.mutants[number].clone()).collect();
-    tested.extend(alone::test(alone)?);
+    tested.extend(one_by_one::test(alone)?);
     draw::conclude(&VALUES, &tested, json, &list)
 }
 

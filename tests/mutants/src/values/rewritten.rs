@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::places::Choice;
+use super::choices::Choice;
 
 /// A file with choices, and the places of the mutants in it.
 #[derive(Debug, Default)]

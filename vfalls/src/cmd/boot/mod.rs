@@ -8,7 +8,7 @@ mod events;
 pub mod fatal;
 pub mod gdb;
 pub(crate) mod images;
-mod places;
+mod locations;
 mod report;
 
 use crate::plain::{EscapingWriter, raw_stderr, raw_stdout};
@@ -247,7 +247,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     if args.log {
         report::log(stdout, execution.log())?;
     }
-    places::print(stdout, &consoles, &hypervisor, &complete)?;
+    locations::print(stdout, &consoles, &hypervisor, &complete)?;
     let compared = events.complete(&mut execution, &complete.guests, stdout);
     stdout.flush()?;
     let run = Run::from(executed);

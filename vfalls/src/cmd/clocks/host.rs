@@ -10,8 +10,8 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use hv_core::time::pc;
 use nix::time::{ClockId, clock_getres, clock_gettime};
 
+use crate::cmd::clocks::hardware_clocks::Discipline;
 use crate::cmd::clocks::machine::Processors;
-use crate::cmd::clocks::outside::Discipline;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockName {

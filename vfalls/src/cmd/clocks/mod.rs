@@ -2,11 +2,11 @@
 
 mod day;
 mod fit;
+mod hardware_clocks;
 mod host;
 mod lock;
 mod machine;
 mod measure;
-mod outside;
 mod report;
 mod witness;
 
@@ -31,10 +31,10 @@ use crate::output::{self, OutputFile};
 
 use self::day::TimeOfDayFollower;
 use self::fit::Fit;
+use self::hardware_clocks::{Comparisons, Device};
 use self::host::{ClockName, HostClock};
 use self::machine::Processors;
 use self::measure::{Comparison, Rounds};
-use self::outside::{Comparisons, Device};
 use self::report::{ClockReport, ClockRow, Drift, Measured, WatchdogStats};
 use self::witness::Witnesses;
 

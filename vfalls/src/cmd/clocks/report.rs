@@ -7,8 +7,8 @@ use hv_core::time::{Finding, Frequency};
 use serde::Serialize;
 
 use crate::cmd::clocks::day::TimeOfDayStats;
+use crate::cmd::clocks::hardware_clocks::DeviceComparison;
 use crate::cmd::clocks::host::ClockName;
-use crate::cmd::clocks::outside::DeviceComparison;
 use crate::cmd::clocks::witness::{Witness, Witnesses};
 use crate::table;
 

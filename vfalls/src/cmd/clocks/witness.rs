@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
+use crate::cmd::clocks::hardware_clocks::{Device, DeviceComparison, Discipline, Kind};
 use crate::cmd::clocks::machine::Processors;
-use crate::cmd::clocks::outside::{Device, DeviceComparison, Discipline, Kind};
 
 /// A group of clocks that go wrong together, because all of them are derived from the same counter,
 /// oscillator or other clock.

@@ -1,6 +1,6 @@
 //! `stat`: replays a program, and shows the counts that the guest measured beside the true counts.
 
-mod beside;
+mod background;
 pub(crate) mod header;
 mod orders;
 mod passes;

@@ -11,7 +11,7 @@ use simulator::run::{Replayed, Spread};
 
 use crate::cmd::source::ReplaySource;
 use crate::cmd::stat::ReplayArgs;
-use crate::cmd::stat::beside::{BackgroundJobs, Job};
+use crate::cmd::stat::background::{BackgroundJobs, Job};
 use crate::table::{self, WIDTH, wrap};
 
 /// The maximum length of a recording, in references, that `stat` replays a second time. The second replay shows whether the order of the

@@ -9,7 +9,7 @@ use simulator::replay::{Prepared, Selection, Setup, Stage};
 use simulator::run::{Replayed, Total};
 
 use crate::cmd::source::ReplaySource;
-use crate::cmd::stat::beside::{BackgroundJobs, Job};
+use crate::cmd::stat::background::{BackgroundJobs, Job};
 use crate::plain;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::Samples;

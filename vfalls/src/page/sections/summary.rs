@@ -7,13 +7,13 @@ use simulator::memory::Config;
 use simulator::run::Replayed;
 
 use crate::numbers::{TimeUnit, count, counted};
+use crate::page::findings;
 use crate::page::names::Names;
-use crate::page::standing_out;
 
 pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
     let unit = TimeUnit::suiting(&run.time);
     let instructions: u64 = run.threads.iter().map(|thread| thread.instructions).sum();
-    let out = standing_out::sentences(run, names, 3);
+    let out = findings::sentences(run, names, 3);
     html! {
         dl {
             @for program in run.programs().iter().take(MAX_PROGRAMS) {

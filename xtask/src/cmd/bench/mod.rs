@@ -1,7 +1,7 @@
 //! `bench`: the cost of calls and samples, and the speed of replay and execution.
 
-mod beside;
 mod calls;
+mod comparison;
 mod cost;
 mod execution;
 mod growth;
@@ -109,7 +109,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     }
     if args.beside {
         let counter = Counter::new()?;
-        write!(io::stdout(), "{}", beside::tables(&Stat::new(&counter)?)?)?;
+        write!(io::stdout(), "{}", comparison::tables(&Stat::new(&counter)?)?)?;
         return Ok(());
     }
     interrupt::catch()?;

@@ -1,4 +1,4 @@
-use super::happened::Happened;
+use super::true_counts::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::recording::{Class, Flow, Kind, Reference};
 

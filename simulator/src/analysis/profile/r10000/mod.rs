@@ -55,16 +55,16 @@ mod cluster;
 mod core;
 mod counts;
 mod events;
-mod happened;
 mod instruction;
 mod tlb;
+mod true_counts;
 mod wrong_path;
 
 use platform::models::r10000::R10000Event;
 
 pub(crate) use cluster::Cluster;
 pub use cluster::MAX_PROCESSORS;
-use happened::Happened;
+use true_counts::Happened;
 
 /// Why no branch events happen if the recording has no control flow.
 pub(super) const NO_BRANCHES: &str = "the recording does not tell branches from other instructions";

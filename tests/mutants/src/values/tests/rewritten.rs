@@ -1,4 +1,4 @@
-use super::super::places::Roles;
+use super::super::choices::Roles;
 use super::*;
 use crate::mutant::Edit;
 

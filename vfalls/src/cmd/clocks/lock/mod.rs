@@ -1,17 +1,17 @@
 //! Simulates several methods of locking a drifting clock to a system time. The hypervisor uses the
 //! method [`TimeOfDay`](hv_core::time::TimeOfDay). The others are here for comparison only.
 
+mod methods;
 mod situation;
 #[cfg(test)]
 mod tests;
-mod ways;
 
 use std::io::Write;
 
 use serde::Serialize;
 
+use self::methods::LockMethod;
 use self::situation::{Situation, Trouble};
-use self::ways::LockMethod;
 use crate::table;
 
 /// The result of simulating one method in one situation. Times are in nanoseconds.

@@ -3,8 +3,8 @@
 
 use hv_core::time::TimeOfDay;
 
+use super::methods::LockMethod;
 use super::situation::{Situation, TICK, Trouble};
-use super::ways::LockMethod;
 use super::{Outcome, compare};
 
 const MICROSECOND: i64 = 1000;

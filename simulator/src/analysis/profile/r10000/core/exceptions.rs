@@ -2,9 +2,9 @@
 
 use platform::models::r10000::{Cycle, Operation, R10000Mode};
 
-use super::super::happened::Happened;
 use super::super::instruction::Stage;
 use super::super::tlb::Tlb;
+use super::super::true_counts::Happened;
 use super::Core;
 use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::guest::TICK;

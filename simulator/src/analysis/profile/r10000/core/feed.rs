@@ -1,8 +1,8 @@
 //! Executes the instructions that the scheduler passes to a core.
 
 use super::super::bus::Bus;
-use super::super::happened::Happened;
 use super::super::instruction::{ActiveInstruction, Stage};
+use super::super::true_counts::Happened;
 use super::{ACTIVE, Core, WIDTH};
 use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::run::Truth;

@@ -6,8 +6,8 @@ use std::fs;
 use anyhow::{Context, bail};
 use xtask::cargo::root;
 
+use super::choices::{Choice, Roles};
 use super::packages::Package;
-use super::places::{Choice, Roles};
 use super::rewritten::Rewritten;
 use crate::built::Error;
 use crate::mutant::Mutant;

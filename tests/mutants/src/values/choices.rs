@@ -166,5 +166,5 @@ fn has_let(condition: &Expr) -> bool {
 }
 
 #[cfg(test)]
-#[path = "tests/places.rs"]
+#[path = "tests/choices.rs"]
 mod tests;
