@@ -297,7 +297,7 @@ struct Counts {
     unchanged: usize,
     /// The changed instruction writes a term to a control register, which can hold only numbers. No execution with numbers differs.
     undecided: usize,
-    /// The solver has decided enough other changes of the same field.
+    /// Enough other changes of the same field have been tried, or decided by the solver.
     omitted: usize,
 }
 

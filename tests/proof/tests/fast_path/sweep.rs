@@ -53,6 +53,10 @@ impl Numbered {
 /// the same effect.
 const MAX_DECIDED: usize = 64;
 
+/// The maximum number of changes of one kind of field that are tried. Only the immediate of a SETHI, with 22 bits, has more. The random
+/// numbers choose which are tried, and all others are omitted.
+const MAX_TRIED: usize = 8192;
+
 /// The proved executions of the handlers with terms, and their executions with numbers.
 pub(crate) struct Sweep {
     image: Image,
@@ -214,6 +218,16 @@ impl Sweep {
         for change in same {
             counts.entry(change.kind).or_default().same += change.number;
         }
+        others.sort_by_cached_key(|_| random.next_u64());
+        let mut tried = BTreeMap::<Changed, usize>::new();
+        others.retain(|change| {
+            let tried = tried.entry(change.kind).or_default();
+            *tried += 1;
+            if *tried > MAX_TRIED {
+                counts.entry(change.kind).or_default().omitted += change.number;
+            }
+            *tried <= MAX_TRIED
+        });
         let words = others.iter().map(|change| change.word).collect();
         let mut unchanged = self.same(at, words, 4);
         if !unchanged.is_empty() {
@@ -221,7 +235,6 @@ impl Sweep {
         }
         let mut wrong = Vec::new();
         let mut decided = BTreeMap::<Changed, usize>::new();
-        others.sort_by_cached_key(|_| random.next_u64());
         for change in others {
             let Change { kind, word, number, .. } = change;
             let counts = counts.entry(kind).or_default();
