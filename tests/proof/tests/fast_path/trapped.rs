@@ -139,8 +139,8 @@ impl Trapped {
                 copy_g7(&mut expected, &machine.strand);
                 pairs.extend(compare_in_hypervisor(&machine.strand, &expected)?);
                 let (_, above) = machine.strand.control.frames();
-                if above[0] != TrapFrame::default() {
-                    return Err(format!("left: {:?}", above[0]));
+                if above.first() != Some(&TrapFrame::default()) {
+                    return Err(format!("left: {:?}", above.first()));
                 }
             }
         }
