@@ -31,7 +31,7 @@
 //!
 //! A strand passes the turn on at the end of its access, or when it is refused. It then stores the next strand's token in `state`, with
 //! both bits. A remembered strand therefore needs only this word: while [`CLOSED`] is set, the strand is refused and nothing changes,
-//! unless the hub is reserved for the strand ([`repeats`](Gate::repeats)).
+//! unless the hub is reserved for the strand ([`standing_refusal`](Gate::standing_refusal)).
 //!
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.

@@ -129,7 +129,7 @@ pub struct LayoutRow {
     pub granularity_s: f64,
     /// The time in seconds after which a short header's time wraps.
     pub wrap_s: f64,
-    /// The maximum time between heartbeats in seconds ([`Conditions::heartbeat`]).
+    /// The maximum time between heartbeats in seconds ([`Conditions::max_heartbeat_interval`]).
     pub heartbeat_s: Option<f64>,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct ByKind([u64; Group::COUNT]);
 /// The number of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
 pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
 
-/// The maximum number of references in [`Whole`](super::chunk::Whole). With more, the counts of [`ByKind`] could overflow.
+/// The maximum number of references in [`Whole`](super::references::Whole). With more, the counts of [`ByKind`] could overflow.
 pub(crate) const MAX_WHOLE: usize = (1 << 12) - 1;
 
 impl ByKind {

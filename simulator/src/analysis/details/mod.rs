@@ -3,7 +3,7 @@
 //! Details cost time: each miss, each store and each use of a shared line is noted, and the guest reads its counters more often. So
 //! details are collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Details take at most about
 //! 200 MB of memory. Each part's documentation says what the part merges or adds up in a long replay. During a replay, an observer can
-//! read the details at each sample, in [`Now`](crate::replay::Now).
+//! read the details at each sample, in [`PausedReplay`](crate::replay::PausedReplay).
 //!
 //! | maximum number | of | bytes each |
 //! |---|---|---|

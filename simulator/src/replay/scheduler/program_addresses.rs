@@ -8,13 +8,13 @@ const PROGRAM_SPACING: u64 = 1 << 33;
 const SPACED_PROGRAMS: usize = 48;
 const CLOSE_SPACING: u64 = 1 << 28;
 
-/// Returns the [offset](Quantum::offset) of the program with this number.
+/// Returns the offset of the program with this number.
 pub(super) const fn offset_of(program: usize) -> u64 {
     (program % SPACED_PROGRAMS) as u64 * PROGRAM_SPACING
         + (program / SPACED_PROGRAMS) as u64 * CLOSE_SPACING
 }
 
-/// Returns the number of the program whose quanta have this [offset](Quantum::offset).
+/// Returns the number of the program whose quanta have this offset.
 pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / PROGRAM_SPACING) as usize
         + SPACED_PROGRAMS * (offset % PROGRAM_SPACING / CLOSE_SPACING) as usize

@@ -15,7 +15,7 @@ use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, Recor
 pub(super) struct ScheduledProgram {
     pub(super) source: Source,
     pub(super) image: CodeImage,
-    /// The index of the program's [`Family`].
+    /// The index of the program's [`Family`](super::family::Family).
     pub(super) family: usize,
     /// The number of the program's threads that have not ended.
     pub(super) threads: usize,
