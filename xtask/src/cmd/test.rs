@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::panic;
 use std::process::Command;
-use std::thread;
 
 use anyhow::{bail, ensure};
 use guest_abi::PerfReg;
@@ -165,17 +163,11 @@ fn prepare() -> anyhow::Result<()> {
         CHROMIUM, TMUX, Z3, GDB,
     ];
     needed.extend(Toolchain::tools());
-    // Installing packages keeps no processor busy.
-    let (tools, components, fetched) = thread::scope(|scope| {
-        let tools = scope.spawn(|| tools::require(&needed));
-        let (components, fetched) = (components(), run_cargo("fetch --quiet --locked"));
-        (tools.join(), components, fetched)
-    });
-    match (components, tools.unwrap_or_else(|panicked| panic::resume_unwind(panicked))) {
+    match (components(), tools::require(&needed)) {
         (Err(components), Err(tools)) => bail!("{components:#}; {tools:#}"),
         (components, tools) => components.and(tools)?,
     }
-    fetched
+    run_cargo("fetch --quiet --locked")
 }
 
 /// Adds the rustfmt and clippy components to the toolchain if they are missing.
