@@ -1,6 +1,7 @@
 //! The reader of recordings in the format of [`refs`].
 
 mod cursor;
+mod frame;
 mod reader;
 mod templates;
 

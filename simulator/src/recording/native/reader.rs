@@ -13,22 +13,15 @@ use super::super::error::RecordingError;
 use super::super::info::RecordingInfo;
 use super::super::source::{BytesRead, MAGIC, Source};
 use super::cursor::Cursor;
+use super::frame::{FrameHeader, MAX_CONTENT_BYTES, MAX_THREADS};
 use super::templates::{Template, Templates};
 use crate::text::line;
 use refs::{
     FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Process, Rest, SharedRange, VERSION, hash,
 };
 
-/// The maximum number of bytes in a frame's content.
-pub(super) const MAX_CONTENT_BYTES: u32 = 1 << 24;
-
-/// The maximum number of references in a frame. The size of the content does not limit this number, because correctly predicted
-/// references take little room.
-const MAX_REFERENCES: u64 = 1 << 28;
-
-/// The maximum number of frames in a recording. [`MAX_THREADS`] is the maximum number of threads.
+/// The maximum number of frames in a recording.
 const MAX_FRAMES: usize = 1 << 22;
-const MAX_THREADS: u32 = 1 << 16;
 
 /// The maximum number of processes in a file.
 const MAX_PROCESSES: usize = 1 << 16;
@@ -76,44 +69,6 @@ struct ThreadFrames {
     frames: Vec<u64>,
     next: usize,
     cursor: Option<Box<Cursor>>,
-}
-
-/// A frame header that has been checked.
-#[derive(Clone, Copy)]
-struct FrameHeader {
-    kind: u8,
-    is_zstd: bool,
-    thread: u32,
-    content: u32,
-    stored: u32,
-    references: u64,
-    sum: u32,
-}
-
-impl FrameHeader {
-    fn new(bytes: &[u8; FRAME_HEADER]) -> Option<Self> {
-        let word = |at: usize| {
-            let (word, _) = bytes[at..].split_first_chunk()?;
-            Some(u32::from_le_bytes(*word))
-        };
-        let header = Self {
-            kind: bytes[0],
-            is_zstd: bytes[1] == 1,
-            thread: word(4)?,
-            content: word(8)?,
-            stored: word(12)?,
-            references: u64::from(word(16)?) | u64::from(word(20)?) << 32,
-            sum: word(28)?,
-        };
-        let is_right = hash(&bytes[..24]) == word(24)?
-            && bytes[1..4] == [u8::from(header.is_zstd), 0, 0]
-            && header.thread < MAX_THREADS
-            && header.content <= MAX_CONTENT_BYTES
-            && (header.references <= MAX_REFERENCES || header.kind == FrameKind::End as u8)
-            && header.stored <= MAX_CONTENT_BYTES + (1 << 16)
-            && (header.is_zstd || header.stored == header.content);
-        is_right.then_some(header)
-    }
 }
 
 impl NativeReader {
