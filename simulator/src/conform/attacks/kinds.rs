@@ -112,9 +112,8 @@ const LDTW: u32 = 0x03;
 /// The address spaces through which privileged software may access memory (UltraSPARC Architecture 2007, table 10-1): `ASI_NUCLEUS`,
 /// `ASI_AS_IF_USER_PRIMARY`, `ASI_AS_IF_USER_SECONDARY`, `ASI_REAL`, `ASI_REAL_IO`, `ASI_PRIMARY` and `ASI_SECONDARY`, and the
 /// little-endian form of each.
-const MEMORY_SPACES: [u32; 16] = [
-    0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
-];
+const MEMORY_SPACES: [u32; 14] =
+    [0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89];
 
 /// Every load, store and atomic instruction, in every address space and at each address of [`EDGES`].
 fn space(index: &mut Index) -> Attack {
