@@ -1,7 +1,5 @@
 //! Tests that every list of machines includes every family. If a list lacks a family, the failure message names both.
 
-#![cfg(not(any(loom, shuttle)))]
-
 use std::fs;
 use std::path::Path;
 

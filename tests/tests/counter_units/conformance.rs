@@ -307,7 +307,7 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {
-            $crate::conformance::suite!(
+            $crate::counter_units::conformance::suite!(
                 @ $machine: starts_silent, has_two_counters_of_32_bits, counts_its_event_in_its_modes, counts_nothing_else,
                 counts_two_events_at_once, overflows_after_its_period, counts_on_after_the_overflow,
                 shows_the_overshoot_of_a_step, only_counters_that_may_interrupt_do, acknowledges_the_given_counters,
@@ -318,7 +318,7 @@ macro_rules! suite {
     (@ $machine:ty: $($test:ident),*) => {
         $(#[test]
         fn $test() {
-            $crate::conformance::$test::<$machine>();
+            $crate::counter_units::conformance::$test::<$machine>();
         })*
     };
 }

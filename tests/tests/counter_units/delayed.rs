@@ -12,7 +12,7 @@ use guest_abi::sampling::{InterruptPoint, ModeSet, Pace, Period, Profiler, Reque
 use platform::models::{Early, Phase};
 use tests::random::Random;
 
-use crate::own::{OwnCounterUnit, World};
+use crate::counter_units::own::{OwnCounterUnit, World};
 
 const PHASES: RangeInclusive<u8> = 1..=8;
 

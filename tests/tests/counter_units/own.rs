@@ -11,8 +11,8 @@ use guest_abi::sampling::{CounterSet, CounterUnit, ModeSet, OwnCounters, Program
 use guest_abi::{HvError, Hypercall, PerfCounters, Registers, Trap};
 use platform::models::StrandUnit;
 
-use crate::conformance::Machine;
-use crate::sparc::{self, Strand, loads};
+use crate::counter_units::conformance::Machine;
+use crate::counter_units::sparc::{self, Strand, loads};
 
 /// A strand, whether it has the right to set HT, and the number of hypercalls that set register 0.
 #[derive(Clone)]

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 
 use guest_abi::event::SparcEvent;
 
-use crate::conformance::Machine;
-use crate::sparc::Strand;
+use crate::counter_units::conformance::Machine;
+use crate::counter_units::sparc::Strand;
 
 /// A unit with the functions that the profiler tests need in addition to [`Machine`].
 trait Sampled: Machine {

@@ -7,7 +7,7 @@ use platform::models::r10000::{
     Branch, Control, Cycle, Ksu, Operation, R10000Event as Event, R10000Mode as Mode, Status,
 };
 
-use crate::conformance::Machine;
+use crate::counter_units::conformance::Machine;
 
 impl Machine for R10000 {
     const OVERFLOW_COUNT: u64 = 1 << 31;

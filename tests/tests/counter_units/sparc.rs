@@ -8,7 +8,7 @@ use guest_abi::sampling::{
 };
 use platform::models::{Early, NoHtRight, SparcUnit, StrandUnit};
 
-use crate::conformance::Machine;
+use crate::counter_units::conformance::Machine;
 
 /// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;

@@ -6,7 +6,7 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine, Trap};
 
-use crate::run::Observation;
+use super::run::Observation;
 
 /// Makes every kind of call from A. Returns the calls' statuses and values.
 fn sweep(machine: &MachineUnderTest<'_>) -> Vec<Observation> {

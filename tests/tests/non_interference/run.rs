@@ -10,8 +10,8 @@ use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Console, Fault, HubCondition, Unit, World};
 use tests::random::Random;
 
-use crate::script::{Script, Step, random_call};
-use crate::{A, B};
+use super::script::{Script, Step, random_call};
+use super::{A, B};
 
 /// What a call of A returns: %o0 to %o5, whether A has exited, and A's console output.
 pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, Console)>);

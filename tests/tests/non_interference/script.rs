@@ -4,7 +4,7 @@ use tests::oracle::negotiation::Versions;
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, World};
 use tests::random::Random;
 
-use crate::{A, B};
+use super::{A, B};
 
 /// A machine, and the steps that all runs share.
 pub(crate) struct Script {

@@ -177,7 +177,7 @@ pub fn run(args: ProveArgs) -> anyhow::Result<()> {
 const WITH_THREADS: [&str; 3] = [
     "--package=sun4v-hv-core --test=trace threads",
     "--package=sun4v-perfctr-service --lib guest::tests",
-    "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
+    "--package=tests --test=whole threads::",
 ];
 
 /// Runs the tests with threads in Miri. Each seed chooses a different order of threads, and different values for loads from weak memory.

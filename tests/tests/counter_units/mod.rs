@@ -16,6 +16,6 @@ mod r10000_registers;
 mod second_reading;
 mod sparc;
 
-conformance::suite!(sparc_conforms, crate::sparc::Strand);
-conformance::suite!(own_counters_conform, crate::own::OwnCounterUnit);
+conformance::suite!(sparc_conforms, crate::counter_units::sparc::Strand);
+conformance::suite!(own_counters_conform, crate::counter_units::own::OwnCounterUnit);
 conformance::suite!(r10000_conforms, platform::models::R10000);
