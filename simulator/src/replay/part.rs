@@ -93,11 +93,12 @@ impl<'a, V: Variant> Part<'a, V> {
             if self.references >= pause {
                 return Ok((self.references, true));
             }
-            let next = self.scheduler.next_turn()?;
-            if let NextTurn::Store(turn) = next {
-                self.store(turn);
-                continue;
-            }
+            let next = loop {
+                match self.scheduler.next_turn()? {
+                    NextTurn::Store(turn) => self.store(turn),
+                    next => break next,
+                }
+            };
             while let Some(core) = self.scheduler.woken_core() {
                 self.rewind(core, self.scheduler.current_due());
                 self.scheduler.wake_strands(core);
@@ -162,7 +163,7 @@ impl<'a, V: Variant> Part<'a, V> {
                 self.work.store_ahead(core, offset, &mut watcher);
             }
         }
-        self.note_store(core);
+        self.scheduler.replace_store(core, self.next_store(core));
         self.handle_affected(turn);
     }
 

@@ -262,6 +262,12 @@ impl Scheduler {
         self.turns.renew_core(core, store);
     }
 
+    /// Does the same as [`set_store`](Self::set_store) for a core whose strands have executed nothing but deferred stores since.
+    #[inline]
+    pub(crate) fn replace_store(&mut self, core: usize, store: Due) {
+        self.turns.replace_store(core, store);
+    }
+
     /// Lets a core's strands execute up to the place `before` in the turn order, as long as they need nothing outside the core. The
     /// core must not be running ahead yet. Stops after about `most` references, and returns the number of executed references. For
     /// each strand that has executed, calls `note` with its thread, the number of executed instructions, the number of cycles since

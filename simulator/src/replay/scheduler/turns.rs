@@ -246,9 +246,21 @@ impl Turns {
     #[inline]
     pub(super) fn renew_core(&mut self, core: usize, store: Due) {
         for number in [2 * core, 2 * core + 1] {
-            let is_own = store != Due::NEVER && store.pipeline() == number;
-            self.stores[number] = if is_own { store } else { Due::NEVER };
+            self.stores[number] = store_of(number, store);
             self.reorder(number);
+        }
+    }
+
+    /// Does the same as [`renew_core`](Self::renew_core) for a core whose turns have not changed, except for the turn of the first
+    /// deferred store.
+    #[inline]
+    pub(super) fn replace_store(&mut self, core: usize, store: Due) {
+        for number in [2 * core, 2 * core + 1] {
+            let store = store_of(number, store);
+            if self.stores[number] != store {
+                self.stores[number] = store;
+                self.reorder(number);
+            }
         }
     }
 
@@ -326,6 +338,12 @@ impl Turns {
             self.next = self.others.first();
         }
     }
+}
+
+/// Returns the turn of a core's first deferred store if a strand of this pipeline has the turn, and [`Due::NEVER`] otherwise.
+#[inline]
+fn store_of(pipeline: usize, store: Due) -> Due {
+    if store != Due::NEVER && store.pipeline() == pipeline { store } else { Due::NEVER }
 }
 
 #[cfg(test)]
