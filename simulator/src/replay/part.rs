@@ -154,13 +154,13 @@ impl<'a, V: Variant> Part<'a, V> {
     /// Executes a deferred store, whose turn has come.
     fn store(&mut self, turn: Due) {
         let core = turn.core();
-        let Some((strand, _)) = self.work.next_store(core) else { return };
-        let (thread, offset) = self.scheduler.first_thread(strand);
         match &mut self.details {
-            None => self.work.store_ahead(core, offset, &mut ()),
+            None => self.work.store_ahead(core, &mut ()),
             Some(details) => {
+                let Some((strand, _)) = self.work.next_store(core) else { return };
+                let (thread, offset) = self.scheduler.first_thread(strand);
                 let mut watcher = details.watch_thread(thread, strand, offset, None);
-                self.work.store_ahead(core, offset, &mut watcher);
+                self.work.store_ahead(core, &mut watcher);
             }
         }
         self.scheduler.replace_store(core, self.next_store(core));

@@ -4,8 +4,9 @@ mod steps;
 
 use guest_abi::StrandId;
 
+use super::StoreAhead;
 use super::lane::Lane;
-use super::turn::{CoreAhead, StopReason, StoreTimes, lines};
+use super::turn::{CoreAhead, StopReason, lines};
 use crate::memory::figures::Variant;
 use crate::memory::geometry::ADDRESS_MASK;
 use crate::memory::quantum::Executed;
@@ -171,13 +172,20 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                         return Some(executed);
                     }
                     turn = if loaded { self.now } else { turn };
-                    let times = StoreTimes { turn, issued, now: self.now };
                     if WATCHED && instruction.is_none() {
                         return None;
                     }
-                    let address = *data.get(reference.address as usize)?;
-                    let instruction = instruction.unwrap_or_default();
-                    if !self.ahead.store(self.strand, instruction, address, reference.size, times) {
+                    let store = StoreAhead {
+                        strand: self.strand,
+                        instruction: instruction.unwrap_or_default(),
+                        turn,
+                        issued,
+                        now: self.now,
+                        address: *data.get(reference.address as usize)?,
+                        offset: self.offset,
+                        size: reference.size,
+                    };
+                    if !self.ahead.store(store) {
                         return None;
                     }
                     stored = true;

@@ -53,8 +53,9 @@ struct StoreAhead {
     issued: u64,
     /// The time at which the strand sends the store.
     now: u64,
-    /// The address, without the program's offset.
+    /// The address, without the offset of the program.
     address: u64,
+    offset: u64,
     size: u16,
 }
 
@@ -187,27 +188,26 @@ impl<V: Variant> Work<'_, V> {
         self.system.cores[core].ahead.stored
     }
 
-    /// Executes a core's first deferred store, whose turn has come, and reports it to `watch`. `offset` is the offset of the
-    /// store's program.
+    /// Executes a core's first deferred store, whose turn has come, and reports it to `watch`.
     #[inline]
-    pub(crate) fn store_ahead<W: Watch>(&mut self, core: usize, offset: u64, watch: &mut W) {
+    pub(crate) fn store_ahead<W: Watch>(&mut self, core: usize, watch: &mut W) {
         let log = &mut self.system.cores[core].ahead;
         let Some(store) = log.stores.pop_front() else { return };
         log.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
         log.stored += 1;
-        if self.try_quick_store(&store, offset) {
+        if self.try_quick_store(&store) {
             if W::WATCHES {
-                self.report_quick_step(&store, offset, watch);
+                self.report_quick_step(&store, watch);
             }
             return;
         }
         let mut unreported = Unreported::default();
-        let mut access = self.access(store.strand, offset, store.now);
+        let mut access = self.access(store.strand, store.offset, store.now);
         (access.turn, access.issued) = (store.turn, store.issued);
         if W::WATCHES {
             access.unreported = Some(&mut unreported);
         }
-        access.store(store.address.wrapping_add(offset), store.size);
+        access.store(store.address.wrapping_add(store.offset), store.size);
         if W::WATCHES {
             watch.begins(store.instruction);
             access.report(&Reference::new(store.address, store.size, Kind::Store), watch);
@@ -217,19 +217,20 @@ impl<V: Variant> Work<'_, V> {
     /// Executes a deferred store if it changes no cache and causes no wait. Returns `true` if the store was executed. Most stores
     /// are of this kind, and take much less work than other accesses.
     #[inline(always)]
-    fn try_quick_store(&mut self, store: &StoreAhead, offset: u64) -> bool {
+    fn try_quick_store(&mut self, store: &StoreAhead) -> bool {
         let MemorySystem { plan, strands, l2, banks, truth, .. } = &mut *self.system;
         let (figures, number) = (plan.variant.figures(), store.strand.index());
         let node = node_of(store.strand);
-        let part = (store.address.wrapping_add(offset) & ADDRESS_MASK) >> figures.l1d.line_shift;
+        let address = store.address.wrapping_add(store.offset);
+        let part = (address & ADDRESS_MASK) >> figures.l1d.line_shift;
         let strand = (&mut strands[number], &mut truth.strands[number]);
         let place = (node, store.strand.core() % CORES_PER_NODE);
         try_quick_store(figures, strand, (l2, &mut banks[node.index()]), place, part, store.now)
     }
 
     /// Reports to `watch` a deferred store that [`try_quick_store`](Self::try_quick_store) has executed.
-    fn report_quick_step(&self, store: &StoreAhead, offset: u64, watch: &mut impl Watch) {
-        let StoreAhead { instruction, address, size, .. } = *store;
+    fn report_quick_step(&self, store: &StoreAhead, watch: &mut impl Watch) {
+        let StoreAhead { instruction, address, offset, size, .. } = *store;
         watch.stored(instruction);
         // The store lies in a single line.
         if let Some(moved) = &self.system.moves

@@ -62,14 +62,6 @@ impl Issues {
     }
 }
 
-/// A store's times: when its turn comes, when its instruction was issued, and when the strand sends the store.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StoreTimes {
-    pub(super) turn: u64,
-    pub(super) issued: u64,
-    pub(super) now: u64,
-}
-
 /// Whether a strand stops, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopReason {
@@ -169,10 +161,16 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
                 }
                 let is_local = match data.kind {
                     Kind::Load => self.load(lane.offset, address, data.size),
-                    Kind::Store => {
-                        let times = StoreTimes { turn: issued, issued, now: ends };
-                        self.store(lane.strand, fetch.address, address, data.size, times)
-                    }
+                    Kind::Store => self.store(StoreAhead {
+                        strand: lane.strand,
+                        instruction: fetch.address,
+                        turn: issued,
+                        issued,
+                        now: ends,
+                        address,
+                        offset: lane.offset,
+                        size: data.size,
+                    }),
                     _ => false,
                 };
                 if !is_local {
@@ -282,14 +280,7 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     /// Defers a store. Returns `false` if the core may not access data, if the store crosses the end of a line, or if the strand
     /// might have to wait for room for the store.
     #[inline(always)]
-    pub(super) fn store(
-        &mut self,
-        strand: StrandId,
-        instruction: u64,
-        address: u64,
-        size: u16,
-        times: StoreTimes,
-    ) -> bool {
+    pub(super) fn store(&mut self, store: StoreAhead) -> bool {
         if !self.with_data {
             return false;
         }
@@ -297,18 +288,17 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
             *stored -= 1;
             return true;
         }
-        let number = strand.index() % StrandId::PER_CORE;
+        let number = store.strand.index() % StrandId::PER_CORE;
         let under_way = self.core.ahead.under_way[number];
         let stores = self.figures().timing.stores;
-        if !self.is_in_line(address, size)
-            || self.strands[number].stores.room_behind(under_way, stores) > times.now
+        if !self.is_in_line(store.address, store.size)
+            || self.strands[number].stores.room_behind(under_way, stores) > store.now
         {
             return false;
         }
         let log = &mut self.core.ahead;
         log.under_way[number] += 1;
-        let StoreTimes { turn, issued, now } = times;
-        log.stores.push_back(StoreAhead { strand, instruction, turn, issued, now, address, size });
+        log.stores.push_back(store);
         true
     }
 }

@@ -1,6 +1,6 @@
 //! Executes a strand's shapes step by step. A *shape* is one of the ways in which a block of the program's code can execute.
 
-use super::{Local, NO_LINE, StopReason, StoreTimes, line};
+use super::{Local, NO_LINE, StopReason, StoreAhead, line};
 use crate::memory::figures::Variant;
 use crate::memory::timing::ISSUE;
 use crate::recording::{Done, Kind, Part, Reference, ShapeStep, StepAction};
@@ -59,13 +59,19 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                         ShapeStep::UNDIVIDED => issued,
                         loads => begins.wrapping_add(timing.elapsed(&Done { loads, ..step.done })),
                     };
-                    let now = begins.wrapping_add(timing.elapsed(&step.done));
                     let is_last =
                         steps.as_slice().first().is_none_or(|next| next.fetch != step.fetch);
-                    let instruction = shape.address.wrapping_add_signed(step.offset.into());
-                    let times = StoreTimes { turn, issued, now };
-                    let size = step.further + 1;
-                    is_last && self.ahead.store(self.strand, instruction, address, size, times)
+                    let store = StoreAhead {
+                        strand: self.strand,
+                        instruction: shape.address.wrapping_add_signed(step.offset.into()),
+                        turn,
+                        issued,
+                        now: begins.wrapping_add(timing.elapsed(&step.done)),
+                        address,
+                        offset: self.offset,
+                        size: step.further + 1,
+                    };
+                    is_last && self.ahead.store(store)
                 }
                 (StepAction::Modify, _) | (_, None) => false,
             };
