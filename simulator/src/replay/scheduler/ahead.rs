@@ -262,7 +262,8 @@ impl Scheduler {
         self.turns.renew_core(core, store);
     }
 
-    /// Does the same as [`set_store`](Self::set_store) for a core whose strands have executed nothing but deferred stores since.
+    /// Does the same as [`set_store`](Self::set_store) after a deferred store. Since the last call of either function, the core's strands
+    /// must have executed nothing but deferred stores.
     #[inline]
     pub(crate) fn replace_store(&mut self, core: usize, store: Due) {
         self.turns.replace_store(core, store);
