@@ -41,6 +41,13 @@ pub(crate) enum Operation {
     Overflow32,
 }
 
+impl Operation {
+    /// Returns `true` for the results of a division. They have no value if the lower half of the divisor is 0.
+    pub(crate) fn divides(self) -> bool {
+        matches!(self, Self::Quotient | Self::SignedQuotient | Self::Quotient32 | Self::Overflow32)
+    }
+}
+
 /// The kind of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
@@ -164,15 +171,9 @@ impl Term {
     fn binary(operation: Operation, a: Self, b: Self) -> Self {
         let zero = Self::default();
         let (numbers, bits) = ((a.number(), b.number()), (a.bits(), b.bits()));
-        let inexact = matches!(
-            operation,
-            Operation::Quotient
-                | Operation::SignedQuotient
-                | Operation::Quotient32
-                | Operation::Overflow32
-        );
+        let divides = operation.divides();
         if let (Some(a), Some(b)) = numbers
-            && !inexact
+            && !(divides && b as u32 == 0)
         {
             return Self::from(operated(operation, a, b));
         }
@@ -187,7 +188,7 @@ impl Term {
         match (operation, numbers.1) {
             (Operation::And | Operation::Or, None) if a == b => return a,
             (Operation::Xor | Operation::Sub, None) if a == b => return zero,
-            (_, Some(0)) if !matches!(operation, Operation::And | Operation::Mul) && !inexact => {
+            (_, Some(0)) if !matches!(operation, Operation::And | Operation::Mul) && !divides => {
                 return a;
             }
             (Operation::And, Some(mask)) => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use simulator::interpreter::Word;
 
-use super::{Node, Operation, Term, operated};
+use super::{Node, Term, operated};
 
 /// A number for each name and for each word of the memory.
 #[derive(Clone, Debug, Default)]
@@ -39,14 +39,7 @@ impl Model {
             Node::Binary(operation, a, b) => {
                 let (a, b) = (of(a), of(b));
                 // z3 treats these operations as unknown functions, so a division by 0 may have any value.
-                let divides = matches!(
-                    operation,
-                    Operation::Quotient
-                        | Operation::SignedQuotient
-                        | Operation::Quotient32
-                        | Operation::Overflow32
-                );
-                if divides && b as u32 == 0 { 0 } else { operated(operation, a, b) }
+                if operation.divides() && b as u32 == 0 { 0 } else { operated(operation, a, b) }
             }
         };
         known.insert(term, number);
