@@ -364,6 +364,28 @@ mod tests {
         all.min().map(|(at, _, _, strand)| (at, strand))
     }
 
+    #[test]
+    fn the_first_store_of_a_core_is_replaced() {
+        let [lower, upper, other] = [0, 4, 8].map(|strand| StrandId::new(strand).unwrap());
+        let mut turns = Turns::new();
+        for (strand, ready) in [(lower, 10), (upper, 20), (other, 7)] {
+            turns.set(strand, Some(ready));
+        }
+        turns.renew_core(0, Due::for_strand(3, upper));
+        assert_eq!((turns.first_due(), turns.is_store()), (Due::for_strand(3, upper), true));
+        // The next store is in the core's other pipeline, and the one after that in the same pipeline.
+        for store in [Due::for_strand(5, lower), Due::for_strand(6, lower)] {
+            turns.replace_store(0, store);
+            assert_eq!((turns.first_due(), turns.is_store()), (store, true));
+        }
+        turns.replace_store(0, Due::for_strand(8, upper));
+        assert_eq!((turns.first_due(), turns.is_store()), (Due::for_strand(7, other), false));
+        turns.set(other, None);
+        assert_eq!((turns.first_due(), turns.is_store()), (Due::for_strand(8, upper), true));
+        turns.replace_store(0, Due::NEVER);
+        assert_eq!((turns.first_due(), turns.is_store()), (Due::for_strand(10, lower), false));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
