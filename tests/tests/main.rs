@@ -14,7 +14,6 @@ mod grants;
 mod hub_threads;
 mod l2_threads;
 mod late_writes;
-mod machines;
 mod mailbox;
 mod negotiation_threads;
 mod non_interference;

@@ -3,6 +3,7 @@
 
 mod format;
 mod guests;
+mod lists;
 mod machines;
 mod properties;
 mod source;

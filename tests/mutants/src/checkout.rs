@@ -104,7 +104,7 @@ impl Checkout {
             self.production = self.program("vfalls", "production")?;
         }
         if steps.iter().any(|step| step.kind == StepKind::FastPath) {
-            self.fast_path = self.program("proof", "fast_path")?;
+            self.fast_path = self.program("fast-path", "fast_path")?;
         }
         for step in steps {
             say(format_args!("without a mutant: {}", step.name));

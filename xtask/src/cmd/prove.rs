@@ -95,7 +95,8 @@ impl Steps for Prove {
             "fast-path",
             "every change of an opcode, register, immediate or annul bit of the fast path and of the handlers of traps is found, or changes nothing",
             |()| {
-                let tests = "test --profile=quick --package=proof --test=fast_path -- --ignored";
+                let tests =
+                    "test --profile=quick --package=fast-path --test=fast_path -- --ignored";
                 passes(cargo().env("ALL", "1").args(tests.split(' ')))
             },
         ),

@@ -77,7 +77,7 @@ static PACKAGES: [Package; 3] = [
             suite("simulator-tests", "simulator/tests", None, ""),
             WHOLE_SYSTEM,
             suite("vfalls", "vfalls", None, ""),
-            suite("tests", "tests", Some("interpreter"), IGNORED),
+            suite("simulator-tests", "simulator/tests", Some("interpreter"), IGNORED),
             suite("vfalls", "vfalls", Some("commands"), IGNORED),
             suite("vfalls", "vfalls", Some("production"), IGNORED),
         ],

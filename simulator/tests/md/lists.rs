@@ -37,7 +37,7 @@ fn calls_are_made_on_every_machine() {
 
 #[test]
 fn every_machine_has_a_description() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulator/machines");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machines");
     let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
     let read = |path| {
         let source = fs::read_to_string(path).unwrap();
