@@ -67,7 +67,7 @@ pub(crate) fn become_package(
     command
         .arg("run")
         .args(PROGRESS)
-        .args(["--package", name, "--manifest-path"])
+        .args(["--profile=quick", "--package", name, "--manifest-path"])
         .arg(root().join("Cargo.toml"))
         .arg("--")
         .args(arguments);

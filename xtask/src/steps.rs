@@ -39,9 +39,9 @@ pub(crate) trait Steps: Send + Sync + 'static {
     type Shared: Default + 'static;
     /// The steps, in the order in which they run. If all steps run, the first step runs alone.
     const STEPS: &'static [CommandStep<Self::Shared>];
-    /// The steps that a second process runs if all steps are to run, while this process runs the others. A single step seldom keeps two
-    /// cores busy.
-    const PARALLEL: &'static [&'static str] = &[];
+    /// The steps that further processes run if all steps are to run, while this process runs the others: one list for each process. A
+    /// single step seldom keeps two cores busy.
+    const PARALLEL: &'static [&'static [&'static str]] = &[];
 }
 
 /// The options that choose steps of the command `S`.
@@ -72,18 +72,19 @@ impl<S: Steps> StepOptions<S> {
             }
             return Ok(());
         }
-        let (beside, steps) = if self.only.is_empty() {
-            steps.into_iter().partition(|step| S::PARALLEL.contains(&step.name))
-        } else {
-            (Vec::new(), steps)
-        };
-        let mut others = None;
+        let beside = if self.only.is_empty() { S::PARALLEL } else { &[] };
+        let here = |step: &&CommandStep<_>| !beside.iter().any(|names| names.contains(&step.name));
+        let steps: Vec<_> = steps.into_iter().filter(here).collect();
+        let mut others = Vec::new();
         let run = self.run_in_process(&steps, || {
-            others =
-                (!beside.is_empty()).then(|| ParallelProcess::start(S::PARALLEL)).transpose()?;
+            for names in beside {
+                others.push(ParallelProcess::start(names)?);
+            }
             Ok(())
         });
-        others.map_or(Ok(()), ParallelProcess::finish).and(run)
+        // Waits for all processes, also after a failure.
+        let ended = others.into_iter().map(ParallelProcess::finish).fold(Ok(()), Result::and);
+        ended.and(run)
     }
 
     /// Runs steps in order, and calls `begun` after the first step.
@@ -126,11 +127,13 @@ impl<S: Steps> StepOptions<S> {
     }
 }
 
-/// The second process, which runs the steps of [`Steps::PARALLEL`].
+/// A process that runs one list of [`Steps::PARALLEL`].
 struct ParallelProcess {
     process: Child,
     /// A file with the output of the process.
     output: File,
+    /// The names of the steps.
+    steps: String,
 }
 
 impl ParallelProcess {
@@ -139,17 +142,21 @@ impl ParallelProcess {
         let mut command = Command::new(env::current_exe()?);
         command.args(env::args_os().skip(1)).args(steps.iter().flat_map(|step| ["--only", step]));
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
-        say(format_args!("in a second process: {}\n", steps.join(", ")));
-        Ok(Self { process: command.spawn()?, output })
+        let steps = steps.join(", ");
+        say(format_args!("in another process: {steps}\n"));
+        Ok(Self { process: command.spawn()?, output, steps })
     }
 
     /// Waits for the process, and prints its output.
     fn finish(mut self) -> anyhow::Result<()> {
         let status = self.process.wait()?;
-        say(format_args!("from the second process:\n"));
+        say(format_args!("from the process of {}:\n", self.steps));
         self.output.rewind()?;
         io::copy(&mut self.output, &mut io::stdout())?;
-        ensure!(status.success(), Mismatch("a step in the second process has failed".to_owned()));
+        ensure!(
+            status.success(),
+            Mismatch(format!("one of these steps has failed: {}", self.steps))
+        );
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ pub(crate) const STEPS: [Step; 17] = [
         "--profile=mutants --package=hypervisor --lib --tests"),
     step("vfalls-refs", StepKind::Host, &["simulator/refs/"], "--profile=mutants --package=vfalls-refs --lib --tests"),
     step("conform", StepKind::Host, &["simulator/conform/"], "--profile=mutants --package=sun4v-conform --lib --tests"),
-    step("simulator", StepKind::Host, &["simulator/"], "--profile=mutants --package=sun4v-simulator --lib --tests"),
+    step("simulator", StepKind::Host, &["simulator/"], "--profile=mutants --package=simulator-tests --test=units"),
     step("loom of the parts", StepKind::Loom, ORDERED,
         "--profile=quick --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_"),
     step("loom of the whole", StepKind::Loom, ORDERED, "--profile=quick --package=tests --test=loom"),

@@ -96,7 +96,7 @@ fn documented() -> anyhow::Result<Vec<PathBuf>> {
     let program =
         |name: &str, plain: &str| env::var_os(name).unwrap_or_else(|| OsString::from(plain));
     let mut command = Command::new(program("CARGO", "cargo"));
-    command.args(["doc", "--quiet", "--no-deps", "--all-features"]);
+    command.args(["doc", "--quiet", "--profile=quick", "--no-deps", "--all-features"]);
     command.args(LIBRARIES.iter().flat_map(|(package, _)| ["--package", *package]));
     command.current_dir(&root);
     command.env(RUSTDOC, program("RUSTDOC", "rustdoc")).env("RUSTDOC", env::current_exe()?);

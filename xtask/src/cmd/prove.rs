@@ -105,6 +105,11 @@ impl Steps for Prove {
             "nothing that vfalls stat does grows faster than its input: up to 10,000 threads, 256 strands, 10,000,000,000 references",
             |()| run_cargo("xtask bench --growth target/growth.svg --force"),
         ),
+        step(
+            "overflow",
+            "the tests of cargo xtask test with checks of overflow in all crates, not just in those that an image is built from",
+            |()| run_cargo("test --workspace"),
+        ),
         step("miri", "tests with threads in Miri, with many seeds", |()| miri()),
         step("big-endian", "tests of the library crates on SPARC V9, big-endian, emulated", |()| {
             big_endian::test()

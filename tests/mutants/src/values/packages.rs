@@ -61,7 +61,6 @@ static PACKAGES: [Package; 3] = [
             suite("sun4v-platform", "platform", None, ""),
             suite("simulator-tests", "simulator/tests", Some("md"), ""),
             WHOLE_SYSTEM,
-            suite("sun4v-simulator", "simulator", None, ""),
             suite("simulator-tests", "simulator/tests", None, ""),
             suite("vfalls", "vfalls", Some("commands"), ""),
         ],
@@ -73,7 +72,7 @@ static PACKAGES: [Package; 3] = [
         suites: &[
             suite("vfalls-refs", "simulator/refs", None, ""),
             suite("sun4v-conform", "simulator/conform", None, ""),
-            suite("sun4v-simulator", "simulator", None, ""),
+            suite("simulator-tests", "simulator/tests", Some("units"), ""),
             suite("simulator-tests", "simulator/tests", None, ""),
             WHOLE_SYSTEM,
             suite("vfalls", "vfalls", None, ""),
