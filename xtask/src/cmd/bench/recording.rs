@@ -34,7 +34,7 @@ const LINES: u32 = 50_000;
 
 /// The two lengths of the text, in lines, for counting instructions. The difference between the two instruction counts excludes the start
 /// of the program, and most of the emulator's translation.
-const COUNTED_LINES: [u32; 2] = [1000, 5000];
+const COUNTED_LINES: [u32; 2] = [500, 2000];
 
 /// The maximum number of instructions that recording may add to the emulator's process for each reference.
 const MAX_INSTRUCTIONS: f64 = 50.0;
