@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
+use xtask::cmd::test::APART;
 
 /// Licences that are compatible with "MIT OR Apache-2.0". A dependency must offer one of these licences.
 const LICENCES: [&str; 6] =
@@ -115,4 +116,29 @@ fn what_is_published_describes_itself() {
             assert!(!package[list].as_array().unwrap().is_empty(), "{name}");
         }
     }
+}
+
+/// Returns the crates that a selection of packages is compiled from, each with its version and features.
+fn compiled(selection: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--prefix=none", "--no-dedupe", "--format={p} {f}"])
+        .args(selection)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(str::to_owned).collect()
+}
+
+/// Otherwise, `cargo xtask test` takes minutes longer, and tests another program than users run.
+#[test]
+fn the_tool_is_compiled_once_for_its_users_and_for_tests() {
+    let tool = compiled(&["--package=vfalls", "--edges=normal"]);
+    assert!(tool.iter().any(|name| name.starts_with("sun4v-simulator ")), "{tool:#?}");
+    let others = APART.map(|package| format!("--exclude={package}"));
+    let tests = ["--workspace", "--edges=normal,dev"].into_iter();
+    let tested = compiled(&tests.chain(others.iter().map(String::as_str)).collect::<Vec<_>>());
+    let twice: Vec<_> = tool.difference(&tested).collect();
+    assert!(twice.is_empty(), "tests need other features of these crates: {twice:#?}");
 }

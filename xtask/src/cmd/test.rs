@@ -126,7 +126,7 @@ enum Part {
 
 /// Packages that need other features of crates that the simulator depends on, for example `hv-core/steps`. If they were tested with the
 /// others, cargo would compile the simulator with these features.
-const APART: [&str; 7] =
+pub const APART: [&str; 7] =
     ["sun4v-hv-core", "sun4v-perfctr-service", "tests", "proof", "readme", "api", "header"];
 
 /// Tests a part of the workspace, with the profile of `cargo vfalls`. `arguments` are separated by spaces.
