@@ -7,6 +7,7 @@
 mod caller;
 mod embedder;
 mod frame;
+mod group;
 mod hypervisor;
 mod negotiation;
 mod service;
@@ -18,6 +19,7 @@ pub mod trace;
 pub use caller::{Caller, ForeignStrand, GuestId};
 pub use embedder::{ConsoleOutput, Embedder, NoConsole};
 pub use frame::{CallError, Frame, Reply};
+pub use group::Group;
 pub use hypervisor::{Hypervisor, Strand, TrapOutcome};
 pub use negotiation::{Negotiated, NegotiatedVersion, PendingVersion};
-pub use service::{Context, Group, Service, Services};
+pub use service::{Context, Service, Services};

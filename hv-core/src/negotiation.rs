@@ -7,7 +7,7 @@ use core::sync::atomic::compiler_fence;
 use guest_abi::{HvError, Version};
 use static_assertions::assert_impl_all;
 
-use crate::Group;
+use crate::group::Group;
 use crate::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
 /// A negotiated version of group `G`. It is stored as its position in [the group's list](Group::VERSIONS), counted from 1. The

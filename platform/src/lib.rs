@@ -11,6 +11,7 @@ pub mod access;
 pub mod address;
 pub mod homes;
 pub mod interfaces;
+mod interleave;
 pub mod machine;
 pub mod md;
 pub mod memory_map;
@@ -23,6 +24,7 @@ pub mod ticks;
 
 pub use access::{AccessError, Bus, StrandRegisters};
 pub use address::PhysicalAddress;
-pub use homes::{Homes, Interleave};
+pub use homes::Homes;
+pub use interleave::Interleave;
 pub use machine::{Machine, MachineError, Model};
 pub use ticks::TickRegisters;

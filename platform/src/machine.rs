@@ -4,7 +4,7 @@ use core::fmt;
 
 use guest_abi::{Hub, Mcu, Node, PerfReg, RegisterKind, StrandId};
 
-use crate::homes::Interleave;
+use crate::interleave::Interleave;
 
 /// The properties of a machine family.
 struct Facts {

@@ -23,6 +23,13 @@ enum Count {
     Hub(HubCount),
 }
 
+impl Snapshot {
+    /// Returns a count of this counter's events since this snapshot. To update the count, pass later snapshots to [`PmuCount::update`].
+    pub fn count(&self, counter: Counter) -> PmuCount {
+        PmuCount::new(self.pmu, counter, self.raw(counter))
+    }
+}
+
 impl PmuCount {
     /// Returns a count of 0 for a counter that the guest has just set to 0. If the counter belongs to a DRAM channel, the guest must also
     /// have cleared the counter's wrap flag.

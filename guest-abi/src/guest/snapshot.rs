@@ -3,7 +3,7 @@
 use core::fmt;
 use core::hint::spin_loop;
 
-use super::{Hypercall, PerfCounters, PmuCount, RetryError, Tries};
+use super::{Hypercall, PerfCounters, RetryError, Tries};
 use crate::clock::Clock;
 use crate::counter::{Counter, CounterSet};
 use crate::layout::DramPic;
@@ -53,11 +53,6 @@ impl Snapshot {
             Counter::Pic0 => self.pic0,
             Counter::Pic1 => self.pic1,
         }
-    }
-
-    /// Returns a count of this counter's events since this snapshot. To update the count, pass later snapshots to [`PmuCount::update`].
-    pub fn count(&self, counter: Counter) -> PmuCount {
-        PmuCount::new(self.pmu, counter, self.raw(counter))
     }
 
     /// Returns counter 0 or 1; a DRAM counter has its flag in bit 31.

@@ -1,7 +1,5 @@
 //! Event kinds, and the fields of their payloads.
 
-use super::layout::join;
-
 /// A kind of event.
 ///
 /// [`events!`](crate::events) implements this trait. Numbers below 8 are reserved for `hv-core`, and numbers 8 to 19 for the
@@ -118,6 +116,10 @@ pub fn put(words: &mut [u32], at: u32, bits: u32, value: u64) {
         (64, [second, ..]) => (*first, *second) = ((value >> 32) as u32, value as u32),
         _ => *first |= (value as u32) << (at % 32),
     }
+}
+
+pub(super) const fn join(upper: u32, lower: u32) -> u64 {
+    (upper as u64) << 32 | lower as u64
 }
 
 /// Returns the field of `bits` bits after the first `at` bits of the words. Missing words are read as 0.

@@ -8,7 +8,7 @@
 
 use bitfield_struct::bitfield;
 
-use super::event::Class;
+use super::event::{Class, join};
 use crate::sync::plain::{AtomicU32, Ordering};
 
 /// The time in a header, in units of `1 << DROPPED_BITS` ticks.
@@ -155,10 +155,6 @@ fn store<const N: usize>(into: &[AtomicU32], words: [u32; N]) {
 
 const fn upper(value: u64) -> u32 {
     (value >> 32) as u32
-}
-
-pub(super) const fn join(upper: u32, lower: u32) -> u64 {
-    (upper as u64) << 32 | lower as u64
 }
 
 /// The first word of a header whose layout has a field for the size of the payload.

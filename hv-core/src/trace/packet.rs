@@ -42,6 +42,26 @@ impl Fill {
     }
 }
 
+/// A ring as a reader sees it, in the memory of this program or of another machine.
+pub(super) trait PacketSource {
+    /// Returns the number of packets that the ring has room for.
+    fn packets(&self) -> u64;
+
+    /// Returns the packet that the writer fills, by its number. All earlier packets are complete.
+    fn newest(&self) -> u64;
+
+    /// Returns the total number of events that were discarded because the ring had no room.
+    fn discarded(&self) -> u64;
+
+    /// Permits the writer to overwrite packets 1 to `packets`.
+    fn finish(&self, packets: u64);
+
+    /// Copies the written words of a packet, except the first `from` words. Returns `None` if the packet with this number is not stored in
+    /// the ring, if it was overwritten during the copy, or if it has more words than `copy`. After `None`, the contents of `copy` are
+    /// invalid.
+    fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
+}
+
 /// The words of a packet, with a sequence lock. A reader notices that the writer has overwritten the packet, because `number` has changed.
 /// All bytes of a new packet are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
 #[derive(Debug)]
@@ -130,7 +150,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// Copies the words of the packet for a reader: see [`Source::read`](super::reader::Source::read).
+    /// Copies the words of the packet for a reader: see [`PacketSource::read`].
     pub(super) fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)> {
         if self.number.load(Ordering::Acquire) != number {
             return None;

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use super::layout::{Header, Layout, Stamp, size};
-use super::packet::{Fill, Start};
+use super::packet::PacketSource;
 use super::ring::Ring;
 
 /// The maximum number of packets that one call reads while the writer keeps overtaking the reader.
@@ -51,26 +51,6 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
     pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<RingItem<'_>> {
         self.cursor.next(self.ring, words)
     }
-}
-
-/// A ring as a reader sees it, in the memory of this program or of another machine.
-pub(super) trait Source {
-    /// Returns the number of packets that the ring has room for.
-    fn packets(&self) -> u64;
-
-    /// Returns the packet that the writer fills, by its number. All earlier packets are complete.
-    fn newest(&self) -> u64;
-
-    /// Returns the total number of events that were discarded because the ring had no room.
-    fn discarded(&self) -> u64;
-
-    /// Permits the writer to overwrite packets 1 to `packets`.
-    fn finish(&self, packets: u64);
-
-    /// Copies the written words of a packet, except the first `from` words. Returns `None` if the packet with this number is not stored in
-    /// the ring, if it was overwritten during the copy, or if it has more words than `copy`. After `None`, the contents of `copy` are
-    /// invalid.
-    fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
 }
 
 /// A reader's position in a ring, with a copy of the current packet.
@@ -122,7 +102,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
     /// See [`Reader::next`].
     pub(super) fn next(
         &mut self,
-        ring: &impl Source,
+        ring: &impl PacketSource,
         words: impl Fn(u16) -> Option<usize>,
     ) -> Option<RingItem<'_>> {
         for _ in 0..MAX_PACKETS_PER_CALL {
@@ -193,7 +173,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
     }
 
     /// Copies the words that are new in the packet, or moves to another packet.
-    fn fetch(&mut self, ring: &impl Source) -> Progress {
+    fn fetch(&mut self, ring: &impl PacketSource) -> Progress {
         // This load must come before the copy: if a newer packet exists by then, the copied packet is complete.
         let newest = ring.newest();
         match ring.read(self.number, self.copied, self.copy.as_mut()) {
@@ -221,7 +201,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         }
     }
 
-    fn move_to(&mut self, ring: &impl Source, number: u64) {
+    fn move_to(&mut self, ring: &impl PacketSource, number: u64) {
         self.number = number;
         (self.copied, self.at) = (0, 0);
         ring.finish(number - 1);
@@ -229,7 +209,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
 
     /// Returns the number of events offered to the ring, including events discarded after the last packet. Call this method when
     /// there is nothing more to read.
-    fn total_offered(&mut self, ring: &impl Source) -> u64 {
+    fn total_offered(&mut self, ring: &impl PacketSource) -> u64 {
         let discarded = ring.discarded();
         let newest = ring.newest();
         // If there is a newer packet than this one, the reader must return the events of the newer packet first.

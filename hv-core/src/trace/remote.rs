@@ -34,8 +34,8 @@
 use core::mem::offset_of;
 
 use super::layout::{Layout, Shape};
-use super::packet::{Fill, Packet, Start};
-use super::reader::{Cursor, RingItem, Source};
+use super::packet::{Fill, Packet, PacketSource, Start};
+use super::reader::{Cursor, RingItem};
 use super::ring::Ring;
 
 /// The first word of a tracer. The last byte is the version of the tables above.
@@ -192,7 +192,7 @@ impl<M: Memory> Remote<'_, M> {
     }
 }
 
-impl<M: Memory> Source for Remote<'_, M> {
+impl<M: Memory> PacketSource for Remote<'_, M> {
     fn packets(&self) -> u64 {
         self.location.packets
     }

@@ -4,8 +4,7 @@ use core::marker::PhantomData;
 
 use super::event::TraceEvent;
 use super::layout::{Layout, size};
-use super::packet::{Fill, Packet, Start};
-use super::reader::Source;
+use super::packet::{Fill, Packet, PacketSource, Start};
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// What the writer does when the ring is full.
@@ -84,7 +83,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
     }
 }
 
-impl<L, const PACKETS: usize, const WORDS: usize> Source for Ring<L, PACKETS, WORDS> {
+impl<L, const PACKETS: usize, const WORDS: usize> PacketSource for Ring<L, PACKETS, WORDS> {
     fn packets(&self) -> u64 {
         PACKETS as u64
     }
