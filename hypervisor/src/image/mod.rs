@@ -3,6 +3,7 @@
 mod assemble;
 mod board;
 mod clock;
+mod clock_checks;
 mod clocks;
 mod day;
 mod failure;
@@ -12,6 +13,7 @@ mod layout;
 mod log;
 mod mailbox;
 mod record;
+mod traps;
 
 use spin::{Mutex, MutexGuard};
 
@@ -21,9 +23,10 @@ pub use clock::Stick;
 pub use day::TimesOfDay;
 pub use failure::failed;
 pub use guests::Guests;
-pub use handler::{Handler, HasStorage, HypervisorStorage, cross_call};
+pub use handler::{Handler, HasStorage, HypervisorStorage};
 pub use layout::{GuestLayout, Layout};
 pub use record::ReportingEnvironment;
+pub use traps::cross_call;
 
 /// Stores a value in static memory forever. The mutex is never unlocked, so each `storage` can be used only once. (`spin::Once` would do the
 /// same, but its code contains a panic.)
