@@ -3,6 +3,7 @@
 use std::fmt;
 
 use conform::random::Random;
+use guest_abi::StrandId;
 
 use super::guest::REQUEST;
 use crate::interpreter::instruction::{ControlRegister, Register};
@@ -31,6 +32,24 @@ impl Request {
         }
         strand.registers.set(TRAP, self.trap.into());
         resume_at(strand, REQUEST);
+    }
+
+    /// Returns `true` for `api_set_version` and `api_get_version`.
+    pub(super) const fn is_negotiation(&self) -> bool {
+        self.trap == 0xff && matches!(self.registers[5], 0 | 3)
+    }
+}
+
+/// Returns a call of trap 0x80.
+pub(super) const fn fast_request(function: u64, o0: u64, o1: u64) -> Request {
+    Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
+}
+
+/// Returns strand number `number`, which must exist in the largest machine.
+pub(super) const fn strand(number: usize) -> StrandId {
+    match StrandId::new(number) {
+        Some(strand) => strand,
+        None => panic!("a machine has 256 strands"),
     }
 }
 

@@ -11,7 +11,7 @@ use guest_abi::{Hub, StrandId};
 use perfctr_service::{Grant, GuestConfig};
 use platform::{Machine, Model};
 
-use super::caller::Request;
+use super::caller::{Request, fast_request};
 use super::comparison::Comparison;
 use super::differences::Subject;
 use super::machine::{CallFailure, STORES};
@@ -30,10 +30,6 @@ const LONG_STORE_LATENCY: u64 = 100_000;
 
 /// How many instructions the machine executes for each strand while all strands compete for one hub.
 const CONTENTION_INSTRUCTIONS: u64 = 60_000;
-
-pub(super) const fn fast_request(function: u64, o0: u64, o1: u64) -> Request {
-    Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
-}
 
 /// Returns a machine with two guests: one with nine strands on a node and every right, and a neighbour without rights.
 pub(super) fn configuration() -> Option<Configuration> {

@@ -6,10 +6,9 @@ use perfctr_service::{Grant, GuestConfig};
 use platform::{Machine as Hardware, Model};
 use serde::Serialize;
 
-use super::caller::Request;
-use super::contention::fast_request;
+use super::caller::{Request, fast_request};
+use super::image::{CheckError, Image};
 use super::machine::Machine;
-use super::{CheckError, Image};
 
 /// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. They were counted in the same
 /// way as the image's instructions.

@@ -14,7 +14,7 @@ use platform::memory_map::{REAL, RESET_CODE};
 
 use super::caller::{Request, check_preserved, outs, resume_at};
 use super::guest::{ANSWERED, REPEAT, program};
-use super::{CheckError, Image};
+use super::image::{CheckError, Image};
 use crate::execute::{Execution, Limits, Setup, Stop, StoreBehaviour, StoreLatency, map};
 use crate::interpreter::Level;
 use crate::interpreter::instruction::Register;

@@ -7,15 +7,13 @@ use guest_abi::StrandId;
 use perfctr_service::GuestConfig;
 use platform::{Machine, Model};
 
+use super::caller::strand;
 use super::callers::Callers;
+use super::image::{CheckError, Image};
 use super::machine::loaded;
-use super::watch::Watch;
-use super::{CheckError, Image, strand};
+use super::watch::{MEMORY, Watch};
 use crate::execute::Execution;
 use crate::setters::opaque;
-
-/// The size of a guest's memory in bytes.
-pub const MEMORY: u64 = 8 << 20;
 
 /// Two guests: the strands and the rights of each.
 pub type GuestPair = [([usize; 2], Grant); 2];

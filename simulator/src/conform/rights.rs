@@ -8,10 +8,10 @@ use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, GuestConfig};
 use platform::{Machine, Model};
 
+use super::caller::fast_request;
+use super::caller::strand;
 use super::comparison::Comparison;
-use super::contention::fast_request;
 use super::differences::Subject;
-use super::strand;
 
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;

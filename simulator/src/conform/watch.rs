@@ -7,11 +7,13 @@ use std::rc::Rc;
 
 use platform::interfaces::Interface;
 
-use super::Image;
-use super::pairs::MEMORY;
+use super::image::Image;
 use crate::execute::{Execution, Observed, map};
 use crate::interpreter::Level;
 use crate::recording::Kind;
+
+/// The size of a guest's memory in bytes.
+pub const MEMORY: u64 = 8 << 20;
 
 /// The accesses that a [`Watch`] has seen.
 #[derive(Debug)]

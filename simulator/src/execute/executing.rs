@@ -92,10 +92,10 @@ impl<C: Cost> StrandTurn<'_, C> {
         self.reach.complete(target)
     }
 
-    /// Returns whether the turn can continue: the strand runs, and has given no orders to other strands.
+    /// Returns whether the turn can continue: the strand runs, and has had no effect on other strands or on the machine.
     #[inline(always)]
     pub(super) fn can_continue(&self) -> bool {
-        self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
+        self.reach.local.state == State::Running && self.reach.shared.effects.is_empty()
     }
 
     /// Executes an instruction or takes a trap. Returns the time at which the strand can execute its next instruction.
@@ -218,7 +218,7 @@ impl<C: Cost> StrandTurn<'_, C> {
         {
             local.stores.pop_front();
             cost.update_counters(*id, now);
-            if store.complete(*id, devices, shared, now).is_err() {
+            if store.complete(*id, devices, &mut shared.ptimer, &mut shared.effects, now).is_err() {
                 local.note_failed(store, now);
             }
             cost.settings_changed();

@@ -31,10 +31,12 @@
 //! instruction happen at the same time. The result depends only on the software, and on the input and the operator's steps with their
 //! times. Interrupting and continuing the execution does not change the result.
 
-pub mod buffers;
+pub mod buffered;
+mod buffers;
 pub mod calls;
 mod console;
 mod cost;
+mod effects;
 mod executing;
 mod interfaces;
 mod interrupts;
@@ -74,6 +76,7 @@ use crate::setters::opaque;
 use buffers::{BufferedStore, StoreBuffer, Target};
 use calls::{Call, CallObserver, PendingCall};
 use cost::Plain;
+pub use effects::Observed;
 pub use interfaces::{InterfaceError, Interfaces};
 use log::Log;
 use mailbox::{GuestState, OperateError};
@@ -82,7 +85,7 @@ pub use physical::NoMemoryAt;
 use physical::Physical;
 use running::Running;
 pub use setup::{Setup, SetupError};
-pub use shared::{Hypercalls, Observed, Observer, Watch};
+pub use shared::{Hypercalls, Observer, Watch};
 pub use stop::{Limits, Stop};
 pub use stores::{StoreBehaviour, StoreLatency};
 pub use strand::{Counts, State};

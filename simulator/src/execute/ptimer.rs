@@ -6,7 +6,7 @@ use platform::memory_map::ptimer::{REGISTERS, TARGET, VECTOR};
 use platform::models::PtimerEngine;
 use platform::ptimer::{Input, Register};
 
-use super::shared::Order;
+use super::effects::Effect;
 use crate::machine::clocks::{Change, Skew};
 
 /// The device with its crystal. The device's time is the number of nanoseconds that the crystal has counted.
@@ -51,7 +51,7 @@ impl Ptimer {
         &mut self,
         (at, shift, value): (u64, u8, u64),
         now: u64,
-        orders: &mut Vec<Order>,
+        effects: &mut Vec<Effect>,
     ) -> Result<(), AccessError> {
         if (at, shift) == (TARGET, 3) {
             self.target = value;
@@ -59,25 +59,25 @@ impl Ptimer {
             let time = self.crystal.nanoseconds(now);
             self.engine.write(register(at, shift)?, value as u32, time)?;
         }
-        self.send(now, orders);
+        self.send(now, effects);
         Ok(())
     }
 
     /// Makes the crystal deviate from the true time, or ends its deviation. A jump changes the counter, not the crystal, and the
     /// comparator does not see the values that the counter jumps over.
-    pub(super) fn change(&mut self, change: Change, now: u64, orders: &mut Vec<Order>) {
+    pub(super) fn change(&mut self, change: Change, now: u64, effects: &mut Vec<Effect>) {
         match change {
             Change::Jump(nanoseconds) => {
                 self.engine.jump(nanoseconds, self.crystal.nanoseconds(now));
             }
             change => self.crystal.change(change, now),
         }
-        self.send(now, orders);
+        self.send(now, effects);
     }
 
     /// Sends the alarm interrupt so that it arrives when the line goes up. If an earlier interrupt has not arrived yet, and its time or
     /// strand is wrong, withdraws that interrupt.
-    fn send(&mut self, now: u64, orders: &mut Vec<Order>) {
+    fn send(&mut self, now: u64, effects: &mut Vec<Effect>) {
         let time = self.crystal.nanoseconds(now);
         let up = self.engine.next_interrupt(time);
         let at = match self.sent {
@@ -91,10 +91,10 @@ impl Ptimer {
             return;
         }
         if let Some((strand, at)) = self.sent.filter(|(_, at)| *at > now) {
-            orders.push(Order::Withdraw(strand, at, VECTOR));
+            effects.push(Effect::Withdraw(strand, at, VECTOR));
         }
         if let Some((strand, at)) = next {
-            orders.push(Order::Interrupt(strand, at, VECTOR));
+            effects.push(Effect::Interrupt(strand, at, VECTOR));
         }
         self.sent = next;
     }

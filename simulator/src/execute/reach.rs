@@ -6,10 +6,11 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use super::buffers::{BufferedStore, Target};
 use super::cost::Cost;
+use super::effects::{Effect, Observed};
 use super::log::What;
 use super::map::Device;
 use super::physical::PageNumber;
-use super::shared::{Observed, Order, Shared};
+use super::shared::Shared;
 use super::stores::{self, PendingStore};
 use super::strand::{Local, State};
 use super::tlb::{DATA_FAULT, DATA_TAG, INSTRUCTION_TAG};
@@ -133,7 +134,7 @@ impl<C: Cost> Reach<'_, C> {
             observer(&access);
         }
         if self.shared.watch.as_ref().is_some_and(|stops| stops(&access)) {
-            self.shared.orders.push(Order::Watched(access));
+            self.shared.effects.push(Effect::Watched(access));
         }
     }
 
@@ -289,7 +290,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
                 self.shared.physical.write(page, physical, shift, value);
                 self.note(Kind::Store, at.level, physical, shift, value);
                 if physical == self.shared.power && value & 1 == 1 {
-                    self.shared.orders.push(Order::Off);
+                    self.shared.effects.push(Effect::Off);
                 }
                 Ok(())
             }

@@ -7,8 +7,9 @@ use platform::models::Devices;
 
 use super::buffers::{BufferedStore, Target};
 use super::cost::Cost;
+use super::effects::{Effect, Observed};
 use super::executing::ExecutingStrand;
-use super::shared::{Observed, Order, Shared};
+use super::shared::Shared;
 use super::strand::{NEVER, State};
 use super::{Limits, Stop, interrupts};
 use crate::interpreter::{Level, Timer};
@@ -195,37 +196,37 @@ impl Running {
     /// Applies the effects that a strand's instruction has on other strands. Reschedules the strand itself if its state has changed.
     fn apply_effects(&mut self, id: StrandId) {
         let own = self.strands[id.index()].local.state != State::Running;
-        if self.carry_out_orders() || own {
+        if self.deliver_effects() || own {
             self.schedule(id);
         }
     }
 
-    /// Carries out the orders that instructions have given, such as interrupts to other strands. Returns whether an order has started or
-    /// parked strands.
-    fn carry_out_orders(&mut self) -> bool {
+    /// Delivers the effects of instructions, such as interrupts, to other strands. Returns whether an effect has started or parked
+    /// strands.
+    fn deliver_effects(&mut self) -> bool {
         let mut ran = false;
-        for order in std::mem::take(&mut self.shared.orders) {
-            match order {
-                Order::Interrupt(to, arrives, vector) => {
+        for effect in std::mem::take(&mut self.shared.effects) {
+            match effect {
+                Effect::Interrupt(to, arrives, vector) => {
                     self.strands[to.index()].local.send(arrives, vector);
                     self.schedule(to);
                 }
-                Order::Withdraw(from, arrives, vector) => {
+                Effect::Withdraw(from, arrives, vector) => {
                     self.strands[from.index()].local.withdraw(arrives, vector);
                     self.schedule(from);
                 }
-                Order::Run(node, strands) => {
+                Effect::Run(node, strands) => {
                     self.set_running(node, strands);
                     ran = true;
                 }
-                Order::Translation(core) => {
+                Effect::Translation(core) => {
                     let mut cores = self.strands.chunks_mut(StrandId::PER_CORE);
                     for strand in cores.nth(core).into_iter().flatten() {
                         strand.local.forget_pages();
                     }
                 }
-                Order::Off => self.off = true,
-                Order::Watched(access) => self.watched = Some(access),
+                Effect::Off => self.off = true,
+                Effect::Watched(access) => self.watched = Some(access),
             }
         }
         ran
@@ -300,9 +301,9 @@ impl Running {
         let of = match clock {
             Clock::Tick(strand) | Clock::Stick(strand) => strand,
             Clock::Ptimer => {
-                let Shared { ptimer, orders, .. } = &mut self.shared;
-                ptimer.change(change, now, orders);
-                self.carry_out_orders();
+                let Shared { ptimer, effects, .. } = &mut self.shared;
+                ptimer.change(change, now, effects);
+                self.deliver_effects();
                 return;
             }
         };

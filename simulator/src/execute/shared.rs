@@ -8,6 +8,7 @@ use platform::interfaces::Interface;
 
 use super::calls::{Call, CallObserver};
 use super::console::Console;
+use super::effects::{Effect, Observed};
 use super::interfaces::Interfaces;
 use super::log::Log;
 use super::mailbox::{self, Mailbox};
@@ -16,51 +17,16 @@ use super::physical::Physical;
 use super::ptimer::Ptimer;
 use super::stores::StoreBehaviour;
 use super::tlb::CoreTlbs;
-use crate::interpreter::Level;
 use crate::machine::clocks::Changes;
-use crate::recording::Kind;
 
 /// How many hypercalls have returned, by strand and status.
 pub type Hypercalls = BTreeMap<(StrandId, u64), u64>;
-
-/// An access to memory or to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Observed {
-    pub strand: StrandId,
-    /// The time at which the instruction began, in cycles since the machine started.
-    pub time: u64,
-    pub level: Level,
-    pub physical: u64,
-    /// The access's size in bytes.
-    pub size: u16,
-    /// The kind of access. Every fetch has the kind [`Kind::FetchOther`]. An atomic instruction is observed as a load and a store.
-    pub kind: Kind,
-    /// The bytes that were read or written, as a big-endian number.
-    pub value: u64,
-}
 
 /// Receives every access.
 pub type Observer = Box<dyn FnMut(&Observed)>;
 
 /// Returns `true` for an access at which the execution stops.
 pub type Watch = Box<dyn Fn(&Observed) -> bool>;
-
-/// What a completed instruction does to other strands or to the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Stops the execution at a watched access.
-    Watched(Observed),
-    /// Sends a strand an interrupt. The numbers are the arrival time and the vector.
-    Interrupt(StrandId, u64, u8),
-    /// Withdraws an interrupt that has not arrived. The numbers are the arrival time and the vector.
-    Withdraw(StrandId, u64, u8),
-    /// Sets which of a node's strands run. Each strand has a bit, which is set if the strand runs, and clear if it is parked.
-    Run(Node, u64),
-    /// Makes this core's strands discard their cached translations.
-    Translation(usize),
-    Off,
-}
 
 pub(super) struct Shared {
     pub(super) machine: Machine,
@@ -76,7 +42,7 @@ pub(super) struct Shared {
     pub(super) log_address: Option<u64>,
     pub(super) hypervisor: Console,
     pub(super) log: Log,
-    pub(super) orders: Vec<Order>,
+    pub(super) effects: Vec<Effect>,
     pub(super) stores: StoreBehaviour,
     /// Whether stores wait until the caller completes them.
     pub(super) buffers: bool,
@@ -108,7 +74,7 @@ impl Clone for Shared {
             log_address: self.log_address,
             hypervisor: self.hypervisor.clone(),
             log: self.log.clone(),
-            orders: self.orders.clone(),
+            effects: self.effects.clone(),
             stores: self.stores,
             buffers: self.buffers,
             ptimer: self.ptimer.clone(),
@@ -144,7 +110,7 @@ impl Shared {
             log_address: interfaces.at(Interface::Log),
             hypervisor: Console::default(),
             log: Log::default(),
-            orders: Vec::new(),
+            effects: Vec::new(),
             stores: StoreBehaviour::default(),
             buffers: false,
             ptimer: Ptimer::new(machine.strands()),

@@ -6,10 +6,10 @@
 use guest_abi::{Node, StrandId};
 
 use super::cost::Cost;
+use super::effects::Effect;
 use super::interrupts;
 use super::log::What;
 use super::reach::Reach;
-use super::shared::Order;
 use super::stores;
 use super::tlb::{CoreTlbs, DATA_FAULT, DATA_TAG, Entry, INSTRUCTION_TAG, Tlb};
 use crate::interpreter::{At, Level, Trap};
@@ -126,7 +126,7 @@ impl<C: Cost> Reach<'_, C> {
                 if let Some(to) = to.filter(|to| to.index() < self.shared.machine.strands()) {
                     let arrives = self.now + interrupts::latency(self.id, to);
                     let vector = value as u8 & 0x3f;
-                    self.shared.orders.push(Order::Interrupt(to, arrives, vector));
+                    self.shared.effects.push(Effect::Interrupt(to, arrives, vector));
                 }
             }
             (space, address) => {
@@ -157,7 +157,7 @@ impl<C: Cost> Reach<'_, C> {
         let CoreTlbs { instructions, data } = &mut self.shared.cores[core];
         change(if is_data { data } else { instructions });
         self.local.forget_pages();
-        self.shared.orders.push(Order::Translation(core));
+        self.shared.effects.push(Effect::Translation(core));
     }
 
     /// Parks or starts a node's strands.
@@ -173,7 +173,7 @@ impl<C: Cost> Reach<'_, C> {
             0x68 => *running & !value,
             _ => return self.log(What::Store(CMP, address)),
         };
-        self.shared.orders.push(Order::Run(node, *running));
+        self.shared.effects.push(Effect::Run(node, *running));
     }
 }
 

@@ -12,8 +12,8 @@ use guest_abi::StrandId;
 use platform::models::Devices;
 use platform::{AccessError, Bus, PhysicalAddress};
 
-use super::ptimer;
-use super::shared::Shared;
+use super::effects::Effect;
+use super::ptimer::{self, Ptimer};
 use crate::machine::clock::access_cycles;
 
 /// A store that has not completed.
@@ -123,13 +123,13 @@ impl PendingStore {
         &self,
         strand: StrandId,
         devices: &Devices,
-        shared: &mut Shared,
+        ptimer: &mut Ptimer,
+        effects: &mut Vec<Effect>,
         now: u64,
     ) -> Result<(), AccessError> {
         let Self { address, shift, value, .. } = *self;
-        let Shared { ptimer, orders, .. } = shared;
         match shift {
-            _ if ptimer::has(address) => ptimer.write((address, shift, value), now, orders),
+            _ if ptimer::has(address) => ptimer.write((address, shift, value), now, effects),
             3 => devices.write(strand, PhysicalAddress(address), value),
             _ => Err(AccessError::Fault),
         }

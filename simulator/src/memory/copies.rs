@@ -5,9 +5,8 @@
 
 use super::config::CacheShape;
 use super::figures::Figures;
-use super::geometry::{L2Line, MAX_PARTS};
+use super::geometry::{L2Line, MAX_PARTS, PARTS};
 
-pub(super) const PARTS: usize = MAX_PARTS as usize;
 const PARTS_SHIFT: usize = MAX_PARTS.ilog2() as usize;
 const CORES: usize = 8;
 const INSTRUCTION: usize = CORES << PARTS_SHIFT;

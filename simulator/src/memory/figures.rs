@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use super::config::{CacheShape, Config};
-use super::copies::PARTS;
+use super::geometry::PARTS;
 use super::l1::{AnySets, FixedSets, Sets};
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;

@@ -42,6 +42,7 @@ impl L2Line {
 
 /// The maximum number of L1 cache lines in one L2 line.
 pub(super) const MAX_PARTS: u64 = 4;
+pub(super) const PARTS: usize = MAX_PARTS as usize;
 
 /// The error for a machine that has no enabled memory channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,6 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use super::chunk::Chunk;
-use super::recording::Recording;
 use super::source::Source;
 
 /// The number of samples that are taken from an uncompressed file.
@@ -20,23 +18,6 @@ const SAMPLE: u64 = 1 << 16;
 pub(super) struct Expected(Arc<OnceLock<u64>>);
 
 impl Expected {
-    /// Decodes a recording of any format in a separate thread, and counts its references. Returns `None` if the thread cannot be
-    /// started.
-    pub(super) fn decoded(path: &Path) -> Option<Self> {
-        let path = path.to_owned();
-        Self::counted(move |should_continue| {
-            let mut recording = Recording::open(path).ok()?;
-            let (mut chunk, mut references) = (Chunk::default(), 0);
-            for thread in 0..recording.threads() {
-                while recording.next_chunk(thread, &mut chunk).ok()? {
-                    references += chunk.len() as u64;
-                    should_continue().then_some(())?;
-                }
-            }
-            Some(references)
-        })
-    }
-
     /// Finds the number of references in a lackey file. For an uncompressed file, estimates it from samples that are evenly spread
     /// over the file. A compressed file is read to its end in a separate thread, because how well one part of it is compressed says
     /// nothing about the others. Returns `None` if the file cannot be read again.
@@ -51,7 +32,8 @@ impl Expected {
     }
 
     /// Runs `count` in a separate thread. `count` receives a function, and must return soon after this function returns `false`.
-    fn counted(
+    /// Returns `None` if the thread cannot be started.
+    pub(super) fn counted(
         count: impl FnOnce(&dyn Fn() -> bool) -> Option<u64> + Send + 'static,
     ) -> Option<Self> {
         let found = Arc::new(OnceLock::new());

@@ -2,8 +2,6 @@
 
 use refs::Mapping;
 
-use super::recording::Recording;
-
 /// The lowest of the address bits that hold the image's number. In the addresses that programs use, bits 62:48 are equal to bit 63,
 /// so they can hold the number.
 const SHIFT: u32 = 48;
@@ -17,12 +15,12 @@ const MAX_IMAGES: usize = 1 << (63 - SHIFT);
 pub struct CodeImage(u16);
 
 impl CodeImage {
-    /// Returns each recording's image. The first recording has image 0.
+    /// Returns the image of each program, given the programs' mappings. The first program has image 0.
     #[must_use]
-    pub fn of_all(recordings: &[Recording]) -> Vec<Self> {
+    pub fn of_all<'a>(programs: impl IntoIterator<Item = &'a [Mapping]>) -> Vec<Self> {
         let mut known: Vec<Vec<&Mapping>> = Vec::new();
         let mut images = Vec::new();
-        for mappings in recordings.iter().map(Recording::mappings) {
+        for mappings in programs {
             let found = known.iter().position(|image| is_same(image, mappings));
             let number = found.unwrap_or(known.len());
             if found.is_none() {
@@ -45,9 +43,7 @@ impl CodeImage {
     pub const fn address(self, address: u64) -> u64 {
         address ^ (self.0 as u64) << SHIFT
     }
-}
 
-impl CodeImage {
     /// Returns the image that an [address](Self::address) belongs to.
     #[must_use]
     pub const fn of(address: u64) -> Self {

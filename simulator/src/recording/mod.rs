@@ -78,6 +78,8 @@ mod bundled;
 mod champsim;
 mod chunk;
 mod code;
+mod content;
+mod counted;
 mod drmemtrace;
 mod error;
 mod expected;

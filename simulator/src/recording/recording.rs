@@ -9,6 +9,7 @@ use guest_abi::StrandId;
 use super::ahead::Ahead;
 use super::champsim::{self, ChampSimReader};
 use super::chunk::Chunk;
+use super::content::Content;
 use super::drmemtrace::DrmemtraceReader;
 use super::error::RecordingError;
 use super::expected::Expected;
@@ -16,7 +17,7 @@ use super::formats::{MemoryReader, Reader};
 use super::info::RecordingInfo;
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
-use super::source::{BytesRead, Content, Source};
+use super::source::{BytesRead, Source};
 use super::text;
 use crate::text::line;
 use refs::{Mapping, Process};
@@ -125,7 +126,7 @@ impl Recording {
         let name = source.name.clone();
         let path = source.path.clone();
         let mut uncounted = None;
-        let (about, reader) = match source.content() {
+        let (about, reader) = match Content::detect(source.head()) {
             Content::Native => {
                 let readers = NativeReader::all(source)?;
                 let family = match readers.len() {
@@ -222,9 +223,27 @@ impl Recording {
         self.expected = match &self.uncounted {
             None => None,
             Some(Uncounted::Lackey(path, is_plain)) => Expected::new(path, *is_plain),
-            Some(Uncounted::Other(path)) => Expected::decoded(path),
+            Some(Uncounted::Other(path)) => {
+                let path = path.clone();
+                Expected::counted(move |should_continue| {
+                    Self::open(&path).ok()?.count(should_continue)
+                })
+            }
         };
         self
+    }
+
+    /// Decodes the whole recording, and counts its references. Returns `None` if it cannot be read, or soon after `should_continue`
+    /// returns `false`.
+    fn count(&mut self, should_continue: &dyn Fn() -> bool) -> Option<u64> {
+        let (mut chunk, mut references) = (Chunk::default(), 0);
+        for thread in 0..self.threads() {
+            while self.next_chunk(thread, &mut chunk).ok()? {
+                references += chunk.len() as u64;
+                should_continue().then_some(())?;
+            }
+        }
+        Some(references)
     }
 
     /// Returns the number of references in all threads: the exact number that [`references`](Self::references) returns, or the

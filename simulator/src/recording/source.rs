@@ -1,4 +1,4 @@
-//! A recording's source: a file or a stream, plain or compressed. Its first bytes determine the format.
+//! A recording's source: a file or a stream, plain or compressed.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::counted::Counted;
 use super::error::RecordingError;
 use super::zip::Members;
 use super::zstd::Frames;
-use super::{champsim, drmemtrace};
 use crate::text::line;
 
 /// Reads a recording's decompressed content.
@@ -39,24 +39,6 @@ pub struct BytesRead {
     /// The length in bytes; `None` for a pipe.
     pub total: Option<u64>,
 }
-
-/// The format of the decompressed content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    /// A recording written by `vfalls record`.
-    Native,
-    /// A one-thread recording written by DynamoRIO's drmemtrace.
-    Drmemtrace,
-    /// A recording for ChampSim.
-    ChampSim,
-    /// A recording written by valgrind's lackey.
-    Lackey,
-    /// A handwritten recording.
-    Text,
-}
-
-/// The first bytes of a native recording.
-pub(super) const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 
 pub(super) const A_RECORDING: &str = "a recording of \"vfalls record\", \"valgrind --tool=lackey --trace-mem=yes\", \
                                       drmemtrace or ChampSim, or text such as \"0 w 0x1000 8\", plain, gzip, zstd or zip";
@@ -147,17 +129,6 @@ impl Source {
     /// Returns the first bytes of the decompressed content, at most 256.
     pub(super) fn head(&self) -> &[u8] {
         &self.head
-    }
-
-    /// Determines the recording's format from its first bytes.
-    pub(super) fn content(&self) -> Content {
-        match self.head.trim_ascii_start() {
-            _ if self.head.starts_with(&MAGIC) => Content::Native,
-            _ if drmemtrace::is_header(&self.head) => Content::Drmemtrace,
-            _ if champsim::is_plausible(&self.head) => Content::ChampSim,
-            [b'#' | b'0'..=b'9', ..] | [b'P' | b'p', b'0'..=b'9', ..] => Content::Text,
-            _ => Content::Lackey,
-        }
     }
 
     /// Returns the content as a seekable file: the file itself if it is plain, otherwise a temporary file without a name.
@@ -255,19 +226,5 @@ struct Failed(Option<io::Error>);
 impl Read for Failed {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         self.0.take().map_or(Ok(0), Err)
-    }
-}
-
-/// A reader that counts the bytes read from a stream.
-pub(super) struct Counted<R> {
-    pub(super) stream: R,
-    pub(super) read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.stream.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
     }
 }

@@ -11,7 +11,7 @@ use rawzip::{
     ZipArchiveEntryWayfinder,
 };
 
-use super::source::Counted;
+use super::counted::Counted;
 
 /// Decompresses an archive's members one after the other, and verifies their checksums.
 pub(super) struct Members {

@@ -13,6 +13,7 @@ mod equivalence;
 mod error;
 mod measure;
 mod part;
+mod pause;
 pub mod placement;
 mod program;
 mod progress;

@@ -4,6 +4,7 @@ use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
 use super::part::{Part, ReplayOrder};
+use super::pause::MAX_UNREAD_CYCLES;
 use super::progress::Progress;
 use super::region::Entered;
 use super::region::Region;
@@ -15,32 +16,17 @@ use std::ops::ControlFlow;
 use crate::analysis::details::{Details, Watcher};
 use crate::counts::Counts;
 use crate::machine::board::Board;
-use crate::memory::{AnyMemory, Config, Truth, Usage};
+use crate::memory::{AnyMemory, Truth, Usage};
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
 
-/// The maximum number of references without a pause, if the DRAM channels are as fast as a T2 Plus's.
-const MAX_PAUSE_INTERVAL: u64 = 1 << 14;
-
 /// The maximum number of references between two reads of the counters. With more, a 31-bit counter could wrap twice.
 const MAX_UNREAD_REFERENCES: u64 = 1_000_000;
 
-/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of the counters. With more, a
-/// 31-bit counter could wrap twice.
-const MAX_UNREAD_CYCLES: u64 = 1 << 30;
-
 /// The events that never happen in a recording without control flow.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
-
-/// Returns the maximum number of references without a pause. Slow DRAM channels need more frequent pauses, because lines wait
-/// longer and [`MAX_UNREAD_CYCLES`] are reached sooner.
-pub(super) fn pause(memory: &Config) -> u64 {
-    let slower = |config: &Config| config.timing.channel_read.max(config.timing.channel_write);
-    let (own, usual) = (slower(memory), slower(&Config::T2_PLUS));
-    MAX_PAUSE_INTERVAL * usual / own.max(usual)
-}
 
 pub(super) struct Replay {
     scheduler: Scheduler,

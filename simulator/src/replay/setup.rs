@@ -7,7 +7,7 @@ use perfctr_service::{ConfigError, StrandSet, policy};
 use platform::Machine;
 
 use super::error::RunError;
-use super::program::pause;
+use super::pause::pause;
 use super::region::Region;
 use super::selection::Selection;
 use crate::events::collect::{Collector, Retention, Rings};
@@ -23,7 +23,7 @@ use crate::memory::{AnyMemory, Config, MemoryError};
 use crate::recording::Recording;
 use crate::replay::placement::{Placement, PlacementError};
 use crate::replay::scheduler::MAX_PROGRAMS;
-use crate::run::Conditions;
+use crate::run::{Conditions, USUAL_HUB_CYCLES};
 use crate::setters::setters;
 
 /// A replay's setup: what the machine executes and what a guest measures.
@@ -110,7 +110,7 @@ pub enum SetupError {
 
 impl Setup {
     /// The default of [`hub_cycles`](Self::hub_cycles).
-    pub const HUB_CYCLES: u64 = 100;
+    pub const HUB_CYCLES: u64 = USUAL_HUB_CYCLES;
 
     /// The maximum of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than this, so it outlasts even
     /// the slowest access.

@@ -4,25 +4,12 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::conditions::{Conditions, USUAL_HUB_CYCLES};
 use super::{CounterResult, EventCounts, Run, ThreadRun, Total};
 use crate::machine::configuration::Configuration;
 use crate::memory::Config;
-
-/// Settings of a replay that the other fields of the replay's result do not contain.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Conditions {
-    /// The names of the recordings, in the order of their threads. A name is followed by the command line, if it is known, as in
-    /// `p.refs (./p 7)`.
-    pub recordings: Vec<String>,
-    /// The kind of L2 misses that the events `L2_imiss` and `L2_dmiss_ld` count; empty if unknown.
-    pub perf_config: Cow<'static, str>,
-    /// The number of cycles that an access keeps a hub busy; 0 if unknown.
-    pub hub_cycles: u64,
-}
 
 /// A run's setting, such as its L2 cache's size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +119,7 @@ impl Settings {
             );
         }
         if *hub_cycles != 0 {
-            let is_usual = *hub_cycles == crate::replay::Setup::HUB_CYCLES;
+            let is_usual = *hub_cycles == USUAL_HUB_CYCLES;
             self.add("hub_cycles", SettingValue::Number(*hub_cycles), is_usual);
         }
     }

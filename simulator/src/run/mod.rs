@@ -2,6 +2,7 @@
 //! one type.
 
 mod compared;
+mod conditions;
 mod difference;
 mod executed;
 mod passes;
@@ -27,7 +28,9 @@ use crate::input::{self, InputError};
 use crate::json;
 use crate::text::{self, line};
 
-pub use compared::{Conditions, Figure, FigureValue, Setting, SettingValue};
+pub use compared::{Figure, FigureValue, Setting, SettingValue};
+pub use conditions::Conditions;
+pub(crate) use conditions::USUAL_HUB_CYCLES;
 pub use executed::{
     BySoftware, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
 };

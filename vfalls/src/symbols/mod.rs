@@ -71,7 +71,8 @@ pub(crate) struct Symbols {
 /// Returns the mappings of all processes, without duplicates. The addresses are those in the processes' code images.
 fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
     let mut all: Vec<Mapping> = Vec::new();
-    for (recording, image) in recordings.iter().zip(CodeImage::of_all(recordings)) {
+    let images = CodeImage::of_all(recordings.iter().map(Recording::mappings));
+    for (recording, image) in recordings.iter().zip(images) {
         let mapping = |one: &Mapping| Mapping {
             start: image.address(one.start),
             end: image.address(one.end),

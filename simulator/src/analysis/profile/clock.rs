@@ -7,8 +7,8 @@
 use super::events::{CYCLES, Rate, Selected, StrandEvent};
 use super::functions::wait_address;
 use super::guest::{Samples, Weight};
-use super::report::SampledEvent;
-use super::run::Truth;
+use super::processor::Truth;
+use super::sampled::SampledEvent;
 use super::stacks::{CallEdge, Point, Stacks};
 use crate::replay::scheduler::Scheduler;
 use crate::run::{State, States};

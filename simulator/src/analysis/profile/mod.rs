@@ -15,10 +15,12 @@ pub mod events;
 pub mod functions;
 mod guest;
 mod job;
+mod processor;
 mod r10000;
 pub mod report;
 pub mod rows;
 mod run;
+mod sampled;
 mod sparc;
 pub mod stacks;
 

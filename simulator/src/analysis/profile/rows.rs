@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::functions::{CodeLocation, Functions};
 use super::guest::{Samples, Weight};
-use super::run::ExactCounts;
+use super::processor::ExactCounts;
 use super::stacks::{Point, StackId, Stacks};
 use crate::json;
 

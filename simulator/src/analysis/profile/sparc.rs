@@ -11,7 +11,7 @@ use platform::models::Devices;
 use super::error::ProfileError;
 use super::events::{Selected, StrandEvent};
 use super::guest::{SamplingGuest, TICK};
-use super::run::{Processor, Truth};
+use super::processor::{Processor, Truth};
 use super::stacks::{Point, StackId};
 use crate::machine::board::{Board, SimulatedStrand};
 use crate::memory::{self, Executed, Quantum, Variant, Work};

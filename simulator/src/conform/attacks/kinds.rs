@@ -8,8 +8,8 @@ use conform::random::Random;
 use guest_abi::StrandId;
 
 use super::attack::{Attack, Index, RequiredOutcome, hub};
-use super::attacker::start;
 use super::edges::{ADDRESS_COUNT, EDGES, END, OWN, SECONDS, VALUES, addresses, is_own};
+use super::program::start;
 use super::random;
 use super::traps::{GUEST_TRAP_COUNT, TRAPS, death, level, returns};
 use crate::execute::{Execution, NoMemoryAt};

@@ -5,24 +5,27 @@ mod attack;
 mod attacker;
 mod edges;
 mod kinds;
+mod program;
 mod random;
 mod traps;
 
 use conform::oracle::Grant;
 use guest_abi::StrandId;
 
-use super::Image;
 use super::caller::Request;
 use super::callers::Callers;
 use super::comparison::Findings;
 use super::differences::{Key, Subject};
+use super::image::Image;
 use super::judge::Judge;
-use super::pairs::{BootedPair, GuestPair, MEMORY};
+use super::pairs::{BootedPair, GuestPair};
 use super::requests::requests;
+use super::watch::MEMORY;
 use crate::execute::{Limits, Stop, map};
 use attacker::Attacker;
-pub use attacker::{CAUGHT, Failure, Tally, prepare};
+pub use attacker::{Failure, Tally};
 pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
+pub use program::{CAUGHT, prepare};
 
 /// The number of instructions in a turn. After each turn, the check looks at what has happened.
 const TURN_INSTRUCTIONS: u64 = 2000;

@@ -3,9 +3,9 @@
 use conform::oracle::{self, Answer};
 use conform::translated::grant;
 
-use super::super::Omission;
 use super::super::caller::Request;
 use super::super::differences::{Subject, status};
+use super::super::image::Omission;
 use super::super::machine::CallResult;
 use super::{Comparison, EOK, GET, PERF, SET};
 

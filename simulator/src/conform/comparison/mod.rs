@@ -17,9 +17,9 @@ use platform::interfaces::Interface;
 
 use super::caller::Request;
 use super::differences::{Differences, Key, Subject};
+use super::image::{Image, Omissions};
 use super::machine::{CallFailure, CallResult, Machine};
 use super::requests::KERNEL_FUNCTIONS;
-use super::{Image, Job, Omissions};
 use compare::{CallDescription, describe_call};
 
 const EOK: u64 = 0;
@@ -65,10 +65,16 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Creates the model for a machine whose guests have begun.
-    pub(super) fn new(machine: Machine, job: &Job, image: &Image, omissions: Omissions) -> Self {
-        let Job { check, configuration, tested, .. } = *job;
+    pub(super) fn new(
+        machine: Machine,
+        check: &'static str,
+        configuration: &Configuration,
+        tested: Option<usize>,
+        image: &Image,
+        omissions: Omissions,
+    ) -> Self {
         let has_mailbox = image.interfaces.at(Interface::Mailbox).is_some();
-        let mut world = world(&configuration);
+        let mut world = world(configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
                 // Bits of L2 control other than PERF_CONFIG were set when the machine started. The model adopts these bits.
@@ -81,7 +87,7 @@ impl Comparison {
             machine,
             world,
             start,
-            configuration,
+            configuration: *configuration,
             tested,
             has_mailbox,
             omissions,

@@ -20,11 +20,10 @@ use conform::oracle::{
 use guest_abi::StrandId;
 use platform::{Bus, PhysicalAddress};
 
+use super::caller::strand;
 use super::callers::CompletedCall;
-use super::strand;
 use crate::execute::{Execution, Observed, map};
 use crate::recording::Kind;
-use negotiations::is_negotiation;
 
 /// Makes the enclosing function return an error unless a condition holds.
 macro_rules! require {
@@ -209,7 +208,7 @@ impl Judge {
                     && outcome.by_target() == observed.by_target()
                     && (id == 1 || outcome.accesses == accesses)
             };
-            let is_right = is_negotiation(&call.request)
+            let is_right = call.request.is_negotiation()
                 || outcome.regs == call.after
                     && if refused { accesses.is_empty() } else { is_served() };
             answers.push(outcome.regs);

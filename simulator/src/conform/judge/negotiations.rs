@@ -4,7 +4,6 @@ use conform::oracle::Trap;
 use conform::oracle::negotiation::Versions;
 
 use super::{Judge, VERSIONS, require};
-use crate::conform::caller::Request;
 use crate::conform::callers::CompletedCall;
 
 impl Judge {
@@ -21,7 +20,7 @@ impl Judge {
         let calls = (0..made.len())
             .filter(|call| strands.contains(&u16::from(made[*call].strand.number())));
         let (negotiations, others): (Vec<_>, Vec<_>) =
-            calls.partition(|call| is_negotiation(&made[*call].request));
+            calls.partition(|call| made[*call].request.is_negotiation());
         let mut events: Vec<(usize, bool, usize)> = Vec::new();
         for call in negotiations {
             events.push((made[call].turns.start, true, call));
@@ -111,8 +110,4 @@ impl Judge {
         let outcome = self.world.call(number, Trap::Core, call.request.registers);
         (outcome.regs == call.after).then(|| self.world.guests[guest].versions.clone())
     }
-}
-
-pub(super) fn is_negotiation(request: &Request) -> bool {
-    request.trap == 0xff && matches!(request.registers[5], 0 | 3)
 }

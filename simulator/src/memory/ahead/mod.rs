@@ -7,9 +7,8 @@
 
 mod lane;
 mod local;
+mod log;
 mod turn;
-
-use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
@@ -17,103 +16,16 @@ use super::access::{CORES_PER_NODE, node_of, try_quick_store};
 use super::copies::Copy;
 use super::figures::Variant;
 use super::geometry::ADDRESS_MASK;
-use super::strand_events::Idle;
 use super::system::{CoreState, MemorySystem};
-use super::truth::CoreRecord;
 use super::watch::{Unreported, Watch};
 use super::work::Work;
 use crate::recording::{Kind, Reference, References};
 pub(crate) use lane::Lane;
 pub(crate) use local::{MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
+pub(crate) use log::Affected;
+pub(super) use log::{AheadLog, CoresAhead};
+use log::{Renewed, StoreAhead};
 pub(crate) use turn::CoreAhead;
-
-/// The state that a core had before it ran ahead, and the changes that it has made since then.
-#[derive(Clone, Debug, Default)]
-pub(super) struct AheadLog {
-    renewed: Vec<Renewed>,
-    idle: Idle,
-    record: CoreRecord,
-    /// The deferred stores that have not been executed, in the order of their turns.
-    stores: VecDeque<StoreAhead>,
-    /// The number of deferred stores that were executed since the core began to run ahead.
-    stored: usize,
-    /// The number of entries in `stores` for each strand.
-    under_way: [usize; StrandId::PER_CORE],
-}
-
-/// A deferred store, which is executed when its turn comes.
-#[derive(Clone, Copy, Debug)]
-struct StoreAhead {
-    strand: StrandId,
-    /// The address of the store's instruction. It can be 0 if there is no watch.
-    instruction: u64,
-    /// The time of the store's turn.
-    turn: u64,
-    /// The time at which the instruction was issued.
-    issued: u64,
-    /// The time at which the strand sends the store.
-    now: u64,
-    /// The address, without the offset of the program.
-    address: u64,
-    offset: u64,
-    size: u16,
-}
-
-impl AheadLog {
-    /// Forgets all deferred stores except the first `stores`.
-    fn drop_stores(&mut self, stores: usize) {
-        for store in self.stores.drain(stores..) {
-            self.under_way[store.strand.index() % StrandId::PER_CORE] -= 1;
-        }
-    }
-}
-
-/// A line of an L1 cache that became the most recently used line of its set.
-#[derive(Clone, Copy, Debug)]
-struct Renewed {
-    line: u64,
-    /// The line's previous position in the order of use.
-    from: usize,
-    is_data: bool,
-}
-
-/// The cores that may run ahead, and the cores that turns have affected.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CoresAhead {
-    /// One bit for each core that may run ahead.
-    cores: u64,
-    /// One bit for each core that may access data while it runs ahead.
-    with_data: u64,
-    affected: VecDeque<Affected>,
-}
-
-/// A core that a turn affects. The core may already have run ahead beyond that turn.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Affected {
-    pub(crate) core: usize,
-    /// The time of the turn.
-    pub(crate) at: u64,
-    /// The copy of a line that one of the core's L1 caches loses. If `None`, the core keeps the line, but a watch has to be told
-    /// how the core uses the line after the turn.
-    lost: Option<Copy>,
-}
-
-impl CoresAhead {
-    /// Returns `true` if the core may use a copy of a line while it runs ahead.
-    #[inline]
-    pub(super) fn may_use(&self, core: usize, copy: Copy) -> bool {
-        let cores = if matches!(copy, Copy::Data { .. }) { self.with_data } else { self.cores };
-        cores >> core & 1 == 1
-    }
-
-    pub(super) fn drop(&mut self, core: usize, copy: Copy, at: u64) {
-        self.affected.push_back(Affected { core, at, lost: Some(copy) });
-    }
-
-    pub(super) fn watch(&mut self, core: usize, at: u64) {
-        self.affected.push_back(Affected { core, at, lost: None });
-    }
-}
 
 impl<V: Variant> CoreState<V> {
     /// Drops a line from one of the L1 caches.

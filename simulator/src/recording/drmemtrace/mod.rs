@@ -12,7 +12,7 @@ use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::info::RecordingInfo;
 use super::lackey::BLOCK;
-use super::source::{A_RECORDING, BytesRead, Content, Source, unreadable};
+use super::source::{A_RECORDING, BytesRead, Source, unreadable};
 use crate::text::line;
 use record::{FILETYPE, HEADER, MARKER, MAX_VERSION, MIN_VERSION, Record, SIZE};
 use thread::ThreadReader;
@@ -127,7 +127,7 @@ impl DrmemtraceReader {
         let (mut scanned, mut parts, mut references, mut total) = (Vec::new(), 0, 0, 0);
         for path in paths {
             let source = Source::open(&path)?;
-            if source.content() != Content::Drmemtrace {
+            if !is_header(source.head()) {
                 return Err(RecordingError::in_file(&source.name, "something else", A_FILE));
             }
             let described = describe(&source, &name)?;

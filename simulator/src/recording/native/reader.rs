@@ -9,9 +9,10 @@ use ruzstd::decoding::FrameDecoder;
 
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
+use super::super::content::MAGIC;
 use super::super::error::RecordingError;
 use super::super::info::RecordingInfo;
-use super::super::source::{BytesRead, MAGIC, Source};
+use super::super::source::{BytesRead, Source};
 use super::cursor::Cursor;
 use super::frame::{FrameHeader, MAX_CONTENT_BYTES, MAX_THREADS};
 use super::templates::{Template, Templates};

@@ -108,7 +108,7 @@ impl Scheduler {
     /// recordings.
     #[must_use]
     pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
-        let images = CodeImage::of_all(&recordings);
+        let images = CodeImage::of_all(recordings.iter().map(Recording::mappings));
         let sources = recordings.into_iter().map(|recording| {
             let threads = recording.threads();
             (Source::Threads(recording), threads)

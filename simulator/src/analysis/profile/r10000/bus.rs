@@ -2,6 +2,9 @@
 
 use super::caches::{Caches, Snoop, Traffic};
 
+/// The maximum number of processors on a cluster bus (R10000 Microprocessor User's Manual, section 2.2).
+pub const MAX_PROCESSORS: usize = 4;
+
 /// All processors' caches. Each entry also has the events that other processors' requests have caused there.
 #[derive(Clone, Debug)]
 pub(crate) struct Bus(Vec<Snooping>);

@@ -9,12 +9,9 @@ use super::bus::Bus;
 use super::core::Core;
 use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::guest::SamplingGuest;
-use crate::analysis::profile::run::{Processor, Truth};
+use crate::analysis::profile::processor::{Processor, Truth};
 use crate::analysis::profile::stacks::StackId;
 use crate::memory::{Executed, Quantum};
-
-/// The maximum number of processors on a cluster bus (R10000 Microprocessor User's Manual, section 2.2).
-pub const MAX_PROCESSORS: usize = 4;
 
 /// One or more processors, each with a guest that samples. The scheduler sees each processor as a core with one strand.
 pub(crate) struct Cluster {

@@ -18,7 +18,7 @@ use super::tlb::Tlb;
 use super::wrong_path::KnownCode;
 use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::guest::{SamplingGuest, TICK};
-use crate::analysis::profile::run::Truth;
+use crate::analysis::profile::processor::Truth;
 use crate::analysis::profile::stacks::Point;
 use crate::recording::{Flow, Kind, Reference};
 

@@ -62,8 +62,8 @@ mod wrong_path;
 
 use platform::models::r10000::R10000Event;
 
+pub use bus::MAX_PROCESSORS;
 pub(crate) use cluster::Cluster;
-pub use cluster::MAX_PROCESSORS;
 use true_counts::Happened;
 
 /// Why no branch events happen if the recording has no control flow.

@@ -5,7 +5,7 @@ use super::super::instruction::{ActiveInstruction, Stage};
 use super::super::true_counts::Happened;
 use super::{ACTIVE, Core, WIDTH};
 use crate::analysis::profile::error::ProfileError;
-use crate::analysis::profile::run::Truth;
+use crate::analysis::profile::processor::Truth;
 use crate::analysis::profile::stacks::StackId;
 use crate::memory::{Executed, Quantum};
 use crate::recording::Reference;
