@@ -118,3 +118,14 @@ fn executable(package: &str, program: &str, options: &[&str]) -> anyhow::Result<
         .next()
         .with_context(|| format!("cargo built no {program}"))
 }
+
+/// Runs cargo with arguments separated by spaces.
+pub(crate) fn run_cargo(arguments: &str) -> anyhow::Result<()> {
+    passes(cargo().args(arguments.split(' ')))
+}
+
+/// Adds `flags` to an environment variable that holds flags for a compiler.
+pub(crate) fn with_flags(command: &mut Command, name: &str, flags: &str) {
+    let before = env::var(name).unwrap_or_default();
+    command.env(name, format!("{before} {flags}").trim());
+}

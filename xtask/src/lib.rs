@@ -10,6 +10,7 @@ pub mod cargo;
 pub mod cmd;
 mod figures;
 pub mod memory;
+mod models;
 pub mod qemu;
 mod steps;
 pub mod tools;

@@ -4,7 +4,7 @@ use core::fmt;
 
 use guest_abi::{StrandId, Trap};
 
-use crate::{Change, System};
+use crate::system::{Change, System};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

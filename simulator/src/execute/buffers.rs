@@ -27,7 +27,7 @@ const SYNC: u8 = 1 << 6;
 /// Returns whether a `membar` with this mask completes the strand's stores to memory, and whether it completes the strand's stores to
 /// devices.
 #[must_use]
-pub(super) const fn completes(membar: u8) -> [bool; 2] {
+pub const fn completes(membar: u8) -> [bool; 2] {
     let devices = membar & (MEM_ISSUE | SYNC) != 0;
     [devices || membar & STORE_LOAD != 0, devices]
 }

@@ -31,8 +31,8 @@
 //! instruction happen at the same time. The result depends only on the software, and on the input and the operator's steps with their
 //! times. Interrupting and continuing the execution does not change the result.
 
-pub mod buffered;
-mod buffers;
+mod buffered;
+pub mod buffers;
 pub mod calls;
 mod console;
 mod cost;

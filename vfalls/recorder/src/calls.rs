@@ -2,7 +2,7 @@
 
 use refs::BLOCKING_CALLS;
 
-use crate::decode::Target;
+use crate::decode::Architecture;
 
 /// A system call of the recorded program. Its addresses point into the program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +79,11 @@ const SHARED: u64 = 1;
 pub(crate) const LARGE: u64 = 1 << 38;
 
 impl SystemCall {
-    pub(crate) fn new(target: Target, number: i64, arguments: [u64; 6]) -> Self {
+    pub(crate) fn new(target: Architecture, number: i64, arguments: [u64; 6]) -> Self {
         let [first, second, third, fourth, fifth, sixth] = arguments;
         let (kind, tid) = match target {
-            Target::X86 => (x86(number), fourth),
-            Target::Sparc => (sparc(number), fifth),
+            Architecture::X86 => (x86(number), fourth),
+            Architecture::Sparc => (sparc(number), fifth),
         };
         match kind {
             CallKind::Clone if first & (VM | VFORK) == VM => {
@@ -228,17 +228,20 @@ mod tests {
         // fifth on SPARC.
         let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000, 0];
         let call = |target, number, arguments| SystemCall::new(target, number, arguments);
-        assert_eq!(call(Target::X86, 56, thread), SystemCall::Thread { tid: Some(0x1000) });
-        assert_eq!(call(Target::Sparc, 217, thread), SystemCall::Thread { tid: Some(0x2000) });
+        assert_eq!(call(Architecture::X86, 56, thread), SystemCall::Thread { tid: Some(0x1000) });
+        assert_eq!(
+            call(Architecture::Sparc, 217, thread),
+            SystemCall::Thread { tid: Some(0x2000) }
+        );
         let untold = [0x1_0f00, 1, 2, 0x1000, 0x2000, 0];
-        assert_eq!(call(Target::X86, 56, untold), SystemCall::Thread { tid: None });
+        assert_eq!(call(Architecture::X86, 56, untold), SystemCall::Thread { tid: None });
         for (target, number, flags) in [
-            (Target::X86, 57, 0),
-            (Target::X86, 58, 0),
-            (Target::X86, 56, 0x1200011),
-            (Target::X86, 56, 0x4111),
-            (Target::Sparc, 2, 0),
-            (Target::Sparc, 66, 0),
+            (Architecture::X86, 57, 0),
+            (Architecture::X86, 58, 0),
+            (Architecture::X86, 56, 0x1200011),
+            (Architecture::X86, 56, 0x4111),
+            (Architecture::Sparc, 2, 0),
+            (Architecture::Sparc, 66, 0),
         ] {
             assert_eq!(call(target, number, [flags, 0, 0, 0, 0, 0]), SystemCall::Process);
         }
@@ -246,7 +249,8 @@ mod tests {
 
     #[test]
     fn waits_and_wakes() {
-        let futex = |operation| SystemCall::new(Target::X86, 202, [0x10, operation, 0, 0, 0x20, 0]);
+        let futex =
+            |operation| SystemCall::new(Architecture::X86, 202, [0x10, operation, 0, 0, 0x20, 0]);
         for wait in [0, 0x80, 0x189, 0x109] {
             assert_eq!(futex(wait), SystemCall::Wait { futex: 0x10 });
         }
@@ -257,7 +261,7 @@ mod tests {
             assert_eq!(futex(two), SystemCall::Wake { futex: 0x10, other: Some(0x20) });
         }
         assert_eq!(futex(8), SystemCall::Other);
-        let sparc = SystemCall::new(Target::Sparc, 142, [0x10, 0x81, 1, 0, 0, 0]);
+        let sparc = SystemCall::new(Architecture::Sparc, 142, [0x10, 0x81, 1, 0, 0, 0]);
         assert_eq!(sparc, SystemCall::Wake { futex: 0x10, other: None });
     }
 
@@ -265,15 +269,17 @@ mod tests {
     fn ends_and_new_programs() {
         let call =
             |target, number| SystemCall::new(target, number, [0x1103, 0x20, 0x30, 0x40, 0, 0]);
-        for (target, numbers) in [(Target::X86, [60, 59, 322]), (Target::Sparc, [1, 59, 350])] {
+        for (target, numbers) in
+            [(Architecture::X86, [60, 59, 322]), (Architecture::Sparc, [1, 59, 350])]
+        {
             let calls = numbers.map(|number| call(target, number));
             let named = SystemCall::Exec { path: 0x1103, arguments: 0x20, environment: 0x30 };
             let at = SystemCall::Exec { path: 0x20, arguments: 0x30, environment: 0x40 };
             assert_eq!(calls, [SystemCall::Exit, named, at]);
         }
-        assert_eq!(call(Target::X86, 234), SystemCall::Kill);
-        assert_eq!(call(Target::Sparc, 211), SystemCall::Kill);
-        assert_eq!(call(Target::X86, 1), SystemCall::Other);
+        assert_eq!(call(Architecture::X86, 234), SystemCall::Kill);
+        assert_eq!(call(Architecture::Sparc, 211), SystemCall::Kill);
+        assert_eq!(call(Architecture::X86, 1), SystemCall::Other);
     }
 
     #[test]
@@ -281,7 +287,7 @@ mod tests {
         let call =
             |target, number, flags| SystemCall::new(target, number, [1, flags, 0x30, 0, 0, 0]);
         for (target, sleep, clock_sleep, read) in
-            [(Target::X86, 35, 230, 0), (Target::Sparc, 249, 259, 3)]
+            [(Architecture::X86, 35, 230, 0), (Architecture::Sparc, 249, 259, 3)]
         {
             assert_eq!(call(target, sleep, 0), SystemCall::Sleep { time: 1 });
             assert_eq!(call(target, clock_sleep, 0), SystemCall::Sleep { time: 0x30 });
@@ -298,7 +304,7 @@ mod tests {
     #[test]
     fn code_is_mapped() {
         let file = [0, 0x1000, 5, 2, 3, 0];
-        for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
+        for (target, number) in [(Architecture::X86, 9), (Architecture::Sparc, 71)] {
             assert_eq!(SystemCall::new(target, number, file), SystemCall::MapCode);
             let data = [0, 0x1000, 3, 2, 3, 0];
             assert_eq!(SystemCall::new(target, number, data), SystemCall::Other);
@@ -309,7 +315,7 @@ mod tests {
 
     #[test]
     fn children_and_memory_that_they_share() {
-        for (target, wait, map) in [(Target::X86, 61, 9), (Target::Sparc, 7, 71)] {
+        for (target, wait, map) in [(Architecture::X86, 61, 9), (Architecture::Sparc, 7, 71)] {
             let call = SystemCall::new(target, wait, [u64::MAX, 0x30, 0, 0, 0, 0]);
             assert_eq!(call, SystemCall::Child { status: 0x30 });
             let call = SystemCall::new(target, map, [0, 0x2000, 3, 0x21, u64::MAX, 0]);
@@ -324,7 +330,7 @@ mod tests {
         // The first size is 16 TiB: a sanitizer reserves this amount of memory, but does not access it. The second size is one page less
         // than 256 GiB.
         let map = |number, bytes| [0, bytes, 0, 0x4022, number, 0];
-        for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
+        for (target, number) in [(Architecture::X86, 9), (Architecture::Sparc, 71)] {
             let call = |bytes| SystemCall::new(target, number, map(u64::MAX, bytes));
             assert_eq!(call(16 << 40), SystemCall::MapLarge { bytes: 16 << 40 });
             assert_eq!(call((256 << 30) - 0x2000), SystemCall::Other);

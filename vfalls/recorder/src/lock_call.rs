@@ -19,15 +19,15 @@ use std::sync::Mutex;
 
 use refs::{Acquire, Cause, Definitions, Log, Order, Placeholder, Semaphore};
 
-use crate::decode::Target;
+use crate::decode::Architecture;
 use crate::flow::{Section, Uses};
 use crate::functions::Function;
 use crate::lock;
 use crate::objects::Objects;
 use crate::order::Orders;
 
+pub(crate) use call::BlockFacts;
 use call::LockCall;
-pub(crate) use call::{BlockFacts, Leave};
 
 /// The state that all threads of the process share.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) objects: &'a Objects,
     pub(crate) orders: &'a Orders,
     pub(crate) definitions: &'a Mutex<Definitions>,
-    pub(crate) target: Target,
+    pub(crate) target: Architecture,
     /// Returns the kernel's id of the calling thread.
     pub(crate) tid: fn() -> u32,
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::decode::Target;
+use crate::decode::Architecture;
 use crate::program_memory::string_at;
 
 /// A program that the emulator can execute.
@@ -28,11 +28,11 @@ const MAX_LINE_BYTES: usize = 256;
 impl NewProgram {
     /// Returns the program that a system call with these arguments starts. `path` and `arguments` are addresses. Returns `None` if the
     /// emulator cannot execute the program.
-    pub(crate) fn new(target: Target, path: u64, arguments: u64) -> Option<Self> {
+    pub(crate) fn new(target: Architecture, path: u64, arguments: u64) -> Option<Self> {
         Self::with(target, string_at(path)?, target.strings(arguments)?)
     }
 
-    fn with(target: Target, path: CString, mut arguments: Vec<CString>) -> Option<Self> {
+    fn with(target: Architecture, path: CString, mut arguments: Vec<CString>) -> Option<Self> {
         // A path in /proc can name a different file when the emulator opens it, or after the descriptors are closed.
         let is_of_process = path.as_bytes().starts_with(b"/proc/");
         let start = start_of_program(&path).filter(|_| !is_of_process)?;
@@ -85,10 +85,10 @@ fn start_of_program(path: &CStr) -> Option<Vec<u8>> {
 }
 
 /// Returns `true` if a file that starts with these bytes is a 64-bit ELF file for this architecture.
-fn is_program(target: Target, start: &[u8]) -> bool {
+fn is_program(target: Architecture, start: &[u8]) -> bool {
     let (order, machine) = match target {
-        Target::X86 => (1, 62_u16.to_le_bytes()),
-        Target::Sparc => (2, 43_u16.to_be_bytes()),
+        Architecture::X86 => (1, 62_u16.to_le_bytes()),
+        Architecture::Sparc => (2, 43_u16.to_be_bytes()),
     };
     start.starts_with(&[0x7f, b'E', b'L', b'F', 2, order])
         && start.get(18..20) == Some(&machine[..])
@@ -123,8 +123,9 @@ mod tests {
             CString::new(path.into_os_string().into_encoded_bytes()).unwrap()
         };
         let own = file("own", X86, 0o755);
-        let found =
-            |path: &CString| NewProgram::with(Target::X86, path.clone(), words(&[c"name", c"-l"]));
+        let found = |path: &CString| {
+            NewProgram::with(Architecture::X86, path.clone(), words(&[c"name", c"-l"]))
+        };
         let program = found(&own).unwrap();
         assert_eq!(program.command(), [own.to_bytes_with_nul(), b"-l\0"].concat());
         let emulated = program.emulated(c"it.so,process=3".to_owned(), Some(c"/lib,s".to_owned()));
@@ -148,6 +149,6 @@ mod tests {
         }
         assert_eq!(found(&c"/proc/self/exe".to_owned()), None);
         let other = file("other", SPARC, 0o755);
-        assert!(NewProgram::with(Target::Sparc, other, Vec::new()).is_some());
+        assert!(NewProgram::with(Architecture::Sparc, other, Vec::new()).is_some());
     }
 }

@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use refs::Mapping;
 
+use crate::decode::Leave;
 use crate::elf::Elf;
 use crate::functions::symbols;
 use crate::lock;
-use crate::lock_call::{BlockFacts, Leave};
+use crate::lock_call::BlockFacts;
 
 /// How many blocks a thread executes with callbacks, but without being recorded, before all blocks are translated again. Without this
 /// delay, a function that is called often would cause many translations, which take longer than executing these blocks.

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::decode::Target;
+use crate::decode::Architecture;
 
 /// The maximum number of a program's arguments, and of its environment strings.
 const MAX_STRINGS: u64 = 1 << 16;
@@ -33,7 +33,7 @@ fn string(memory: &File, address: u64) -> Option<CString> {
     None
 }
 
-impl Target {
+impl Architecture {
     /// Reads a time from the program's memory, where it consists of two 64-bit numbers: seconds and nanoseconds. Returns it in nanoseconds.
     pub(crate) fn time(self, address: u64) -> Option<u64> {
         let mut bytes = [0; 16];

@@ -6,19 +6,19 @@ mod cursor;
 mod interface;
 mod only;
 mod processes;
+mod threads;
 
-use std::cell::UnsafeCell;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
 use std::ops::{Deref, DerefMut};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use refs::{Class, access_word, block_word};
 
 use crate::calls::SystemCall;
-use crate::decode::Target;
+use crate::decode::Architecture;
 use crate::lock;
 use crate::lock_call::BlockFacts;
 use crate::only::OnlyFunction;
@@ -30,41 +30,12 @@ use interface::*;
 use processes::{
     ARGUMENTS, Arguments, begin_fork, end_fork, no_fork, replace_program, wait_for_forks,
 };
+use threads::{MAY_JOIN, SharedThread, threads};
 
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 1;
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
-
-/// A thread. While the thread executes, only its host thread uses this value. During a system call, only the holder of the lock `in_call`
-/// uses it.
-struct SharedThread {
-    /// `true` while the thread is in a system call. During the call, this lock guards `thread`.
-    in_call: Mutex<bool>,
-    thread: UnsafeCell<Thread>,
-}
-
-impl SharedThread {
-    fn new(thread: Thread, in_call: bool) -> Arc<Self> {
-        Arc::new(Self { in_call: Mutex::new(in_call), thread: UnsafeCell::new(thread) })
-    }
-}
-
-// SAFETY: one thread uses `thread` at a time, as the documentation of `SharedThread` says.
-unsafe impl Sync for SharedThread {}
-// SAFETY: nothing in a `Thread` is bound to a host thread.
-unsafe impl Send for SharedThread {}
-
-/// All threads, indexed by QEMU's number for the thread's virtual processor. QEMU reuses these numbers.
-static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
-
-/// Whether a load can join a thread (read the word that the kernel cleared at the thread's end). This is possible once the process has had
-/// several threads.
-static MAY_JOIN: AtomicBool = AtomicBool::new(false);
-
-fn threads() -> MutexGuard<'static, Vec<Option<Arc<SharedThread>>>> {
-    lock(&THREADS)
-}
 
 /// Returns the recorded thread of a virtual processor, and the thread's process.
 ///
@@ -130,7 +101,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     // SAFETY: `target` is a C string of QEMU's.
     let target = unsafe { CStr::from_ptr((*info).target) };
-    let Some(target) = target.to_str().ok().and_then(Target::named) else {
+    let Some(target) = target.to_str().ok().and_then(Architecture::named) else {
         return 1;
     };
     let mut given = Arguments::default();

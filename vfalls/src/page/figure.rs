@@ -4,8 +4,11 @@ use maud::{Markup, PreEscaped, html};
 use simulator::text::url;
 
 use super::cut::cut;
-use super::draw::WIDTH;
+use super::style::DRAWING_STYLE;
 use crate::table::{Table, csv};
+
+/// The width of a column of pictures.
+pub(super) const WIDTH: f64 = 360.0;
 
 /// A picture as SVG. If it is [`WIDTH`] units wide, the page scales it to the column's width.
 pub(super) struct Drawing {
@@ -167,7 +170,7 @@ impl Figure {
         let markup = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (width) " " (height) } width=(width.max(2.0 * WIDTH)) style="max-width: 100%; height: auto" role="img"
                 aria-label={ (self.title) ". " (self.text) } {
-                style { (PreEscaped(crate::page::DRAWING_STYLE)) }
+                style { (PreEscaped(DRAWING_STYLE)) }
                 rect width="100%" height="100%" style="fill: var(--paper)" {}
                 (drawing.marks)
                 @for (y, (class, meaning)) in rows.zip(&self.legend) {

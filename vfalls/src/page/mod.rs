@@ -12,6 +12,7 @@ pub(crate) mod names;
 mod profiled;
 mod runs;
 mod sections;
+mod style;
 
 use anyhow::bail;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -25,11 +26,8 @@ use names::Names;
 pub use profiled::{SourceLine, SourceLines, profile};
 pub(crate) use runs::runs;
 use sections::{Section, sections, summary};
+use style::{DRAWING_STYLE, PAGE_STYLE};
 
-/// The style sheet of drawings, on pages and in pictures.
-const DRAWING_STYLE: &str = include_str!("drawing.css");
-/// The style sheet of everything else on a page.
-const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The page of a run: an HTML file with charts, and the pictures of its charts.

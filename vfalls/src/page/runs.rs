@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::style::{DRAWING_STYLE, PAGE_STYLE};
 use crate::compared::RunComparison;
-use crate::page::{DRAWING_STYLE, PAGE_STYLE};
 
 const TABLE: &str = "
 .runs { overflow: auto; max-height: 85vh; border: 1px solid var(--grid); }

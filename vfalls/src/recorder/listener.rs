@@ -1,7 +1,7 @@
 //! Reads the recorder's messages, and writes the recording.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use zstd::bulk::Compressor;
 
-use super::is_running;
 use super::mapping::MappingCosts;
 use super::only_function::OnlyFunction;
 use super::part::{FilePart, ProcessEnd, ProcessRecording, Store, words};
@@ -334,4 +333,21 @@ impl Listener {
 
 pub(super) fn cannot_write(path: &Path) -> String {
     format!("{}: cannot be written", path.display())
+}
+
+/// Returns `true` if the process `id` has not ended. A process that has ended keeps its entry in /proc until its parent asks for its
+/// status.
+pub(super) fn is_running(id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/stat"));
+    let state = |status: String| {
+        let (_, after) = status.rsplit_once(") ")?;
+        after.chars().next()
+    };
+    // The first thread of a process can end before the others.
+    let has_threads = || fs::read_dir(format!("/proc/{id}/task")).is_ok_and(|all| all.count() > 1);
+    status.is_ok_and(|status| match state(status) {
+        None | Some('X') => false,
+        Some('Z') => has_threads(),
+        Some(_) => true,
+    })
 }

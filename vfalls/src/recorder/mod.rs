@@ -9,7 +9,7 @@ mod program;
 mod program_tracker;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -29,7 +29,7 @@ use tempfile::{NamedTempFile, TempDir};
 use crate::interrupt;
 use crate::numbers::counted_plainly;
 use crate::say::say;
-use listener::{DONE, Listener, Running};
+use listener::{DONE, Listener, Running, is_running};
 use only_function::OnlyFunction;
 use program::Program;
 use program_tracker::ProgramTracker;
@@ -221,23 +221,6 @@ fn still_running(running: &Running) -> Vec<u32> {
     let mut ids = running.lock().unwrap_or_else(PoisonError::into_inner);
     ids.retain(|id| is_running(*id));
     ids.clone()
-}
-
-/// Returns `true` if the process `id` has not ended. A process that has ended keeps its entry in /proc until its parent asks for its
-/// status.
-fn is_running(id: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{id}/stat"));
-    let state = |status: String| {
-        let (_, after) = status.rsplit_once(") ")?;
-        after.chars().next()
-    };
-    // The first thread of a process can end before the others.
-    let has_threads = || fs::read_dir(format!("/proc/{id}/task")).is_ok_and(|all| all.count() > 1);
-    status.is_ok_and(|status| match state(status) {
-        None | Some('X') => false,
-        Some('Z') => has_threads(),
-        Some(_) => true,
-    })
 }
 
 /// How long to wait for processes before a message says that they still run. After an interrupt, this is the longest wait.

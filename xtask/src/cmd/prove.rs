@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use crate::cargo::{cargo, output, passes, root, works};
-use crate::cmd::test::{models, run_cargo};
+use crate::cargo::{cargo, output, passes, root, run_cargo, works};
+use crate::models::models;
 use crate::qemu::big_endian;
 use crate::steps::{CommandStep, StepOptions, Steps, step};
 use crate::tools;

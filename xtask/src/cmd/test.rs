@@ -10,11 +10,12 @@ use guest_abi::PerfReg;
 use serde::Deserialize;
 
 use crate::budgets::{SPARC_BUDGETS, X86_BUDGETS};
-use crate::cargo::{add_components, cargo, passes, root, works};
+use crate::cargo::{add_components, cargo, passes, root, run_cargo, with_flags, works};
 use crate::cmd::bench::instructions::{CALLS, Counter};
 use crate::cmd::packages;
 use crate::cmd::prove::SKIPPED_BY_TEST;
 use crate::figures::{self, Counted};
+use crate::models::models;
 use crate::qemu::toolchain::Toolchain;
 use crate::steps::{CommandStep, StepOptions, Steps, say, step};
 use crate::tools::{
@@ -111,11 +112,6 @@ pub fn run(args: TestArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// Runs cargo with arguments separated by spaces.
-pub(crate) fn run_cargo(arguments: &str) -> anyhow::Result<()> {
-    passes(cargo().args(arguments.split(' ')))
-}
-
 /// A part of the workspace that is tested at once.
 enum Part {
     /// All packages but those of [`APART`]. Cargo compiles the simulator and `vfalls` for them as it does for `cargo vfalls`, so it does not
@@ -146,34 +142,6 @@ fn documentation() -> anyhow::Result<()> {
     let mut command = cargo();
     with_flags(&mut command, "RUSTDOCFLAGS", "-Dwarnings");
     passes(command.args(["doc", "--profile=quick", "--workspace", "--no-deps", "--all-features"]))
-}
-
-fn with_flags(command: &mut Command, name: &str, flags: &str) {
-    let before = env::var(name).unwrap_or_default();
-    command.env(name, format!("{before} {flags}").trim());
-}
-
-/// Runs the models that `checker` (loom or shuttle) checks: the models of single parts, which are beside the code, and the models of the
-/// whole service, which are in `tests`. Uses a target directory of its own, because the flag `--cfg` rebuilds everything. If `names` is not
-/// empty, runs only models whose names contain one of them.
-pub(crate) fn models(
-    checker: &str,
-    names: &[&str],
-    variables: &[(&str, &str)],
-) -> anyhow::Result<()> {
-    let parts = format!("{checker}_");
-    let parts = if names.is_empty() { &[&*parts] } else { names };
-    let part = ["--package=sun4v-hv-core", "--package=sun4v-perfctr-service", "--lib"];
-    let whole = ["--package=tests", &format!("--test={checker}")];
-    for (packages, names) in [(&part[..], parts), (&whole, names)] {
-        let mut command = cargo();
-        command.envs(variables.iter().copied());
-        with_flags(&mut command, "RUSTFLAGS", &format!("--cfg {checker}"));
-        command.args(["test", "--quiet", "--profile=quick"]);
-        command.arg(format!("--target-dir=target/{checker}"));
-        passes(command.args(packages).arg("--").args(names))?;
-    }
-    Ok(())
 }
 
 /// Looks for the tools that the other steps need, and installs missing ones.

@@ -4,8 +4,8 @@ use conform::oracle::status::{EOK, EWOULDBLOCK};
 
 use super::check_refusals;
 use crate::conform::caller::Request;
+use crate::conform::caller::strand;
 use crate::conform::callers::CompletedCall;
-use crate::conform::strand;
 
 /// Half a millisecond in cycles, plus a little more than the time between a call's decision and its return.
 const HALF: u64 = 600_000;

@@ -5,16 +5,24 @@ pub(crate) mod x86;
 
 use refs::{BlockDefinition, Class, Exit};
 
-use crate::lock_call::Leave;
+/// How control leaves a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Leave {
+    #[default]
+    Other = 0,
+    Call = 1,
+    Return = 2,
+}
 
 /// An architecture whose programs can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum Architecture {
     X86,
     Sparc,
 }
 
-impl Target {
+impl Architecture {
     /// Returns the architecture that QEMU calls `name`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {

@@ -4,22 +4,13 @@ use std::collections::HashSet;
 
 use refs::{Log, Order, Placeholder};
 
+use crate::decode::Leave;
 use crate::functions::Function;
 
 /// What QEMU's callback knows about a block, packed into the callback's 64-bit argument. The argument is also the block's word in the log
 /// ([`refs::block_word`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockFacts(pub(crate) u64);
-
-/// How control leaves a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Leave {
-    #[default]
-    Other = 0,
-    Call = 1,
-    Return = 2,
-}
 
 impl BlockFacts {
     /// The position of the highest eight bits. They hold the number of the lock function that begins with the block, or 0 if no lock

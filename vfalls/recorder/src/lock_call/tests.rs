@@ -7,6 +7,7 @@ use refs::{
 };
 
 use super::*;
+use crate::decode::Leave;
 
 const A: u64 = 0x1000;
 const B: u64 = 0x1100;
@@ -57,7 +58,7 @@ impl Program {
 
     fn shared(&self) -> Shared<'_> {
         let Self { objects, orders, definitions } = self;
-        Shared { objects, orders, definitions, target: Target::X86, tid: || 0 }
+        Shared { objects, orders, definitions, target: Architecture::X86, tid: || 0 }
     }
 
     fn thread(&self, number: u32) -> Recorded<'_> {

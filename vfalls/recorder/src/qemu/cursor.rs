@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::SharedThread;
+use super::threads::SharedThread;
 use crate::process::MAX_THREADS;
 use crate::thread::Thread;
 

@@ -10,7 +10,7 @@ use std::{mem, ptr, thread};
 
 use super::cursor::Cursor;
 use super::interface::execve;
-use super::{MAY_JOIN, SharedThread, threads};
+use super::threads::{MAY_JOIN, SharedThread, threads};
 use crate::calls::SystemCall;
 use crate::lock;
 use crate::new_program::{NewProgram, escaped};

@@ -57,29 +57,6 @@ impl Device {
     }
 }
 
-/// The correction of the kernel's time of day, for example by a time server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Discipline {
-    pub(super) synchronised: bool,
-    /// How much the kernel speeds up or slows down its time of day.
-    pub(super) parts_per_million: f64,
-}
-
-impl Discipline {
-    /// Bit STA_UNSYNC of the status in adjtimex(2), which is set if nothing corrects the time of day.
-    const UNSYNCHRONISED: i32 = 0x40;
-
-    /// Converts fields of the structure that adjtimex(2) fills in. Each argument has the name of
-    /// its field. `freq` is in units of 2^-16 parts per million, and `tick` is the number of
-    /// microseconds in 10 ms.
-    pub(super) fn new(status: i32, freq: f64, tick: f64) -> Self {
-        Self {
-            synchronised: status & Self::UNSYNCHRONISED == 0,
-            parts_per_million: freq / 65_536.0 + (tick - 10_000.0) * 100.0,
-        }
-    }
-}
-
 /// A clock and a device agree if their rates differ by at most this number of parts per million. The kernel changes a rate by at most 500
 /// parts per million.
 const TOLERANCE: f64 = 500.0;

@@ -10,7 +10,6 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use hv_core::time::pc;
 use nix::time::{ClockId, clock_getres, clock_gettime};
 
-use crate::cmd::clocks::hardware_clocks::Discipline;
 use crate::cmd::clocks::machine::Processors;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,6 +209,29 @@ fn seconds(file: &File) -> Option<u64> {
     let length = file.read_at(&mut text, 0).ok()?;
     let seconds: u64 = std::str::from_utf8(text.get(..length)?).ok()?.trim().parse().ok()?;
     seconds.checked_mul(1_000_000_000)
+}
+
+/// The correction of the kernel's time of day, for example by a time server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Discipline {
+    pub(super) synchronised: bool,
+    /// How much the kernel speeds up or slows down its time of day.
+    pub(super) parts_per_million: f64,
+}
+
+impl Discipline {
+    /// Bit STA_UNSYNC of the status in adjtimex(2), which is set if nothing corrects the time of day.
+    const UNSYNCHRONISED: i32 = 0x40;
+
+    /// Converts fields of the structure that adjtimex(2) fills in. Each argument has the name of
+    /// its field. `freq` is in units of 2^-16 parts per million, and `tick` is the number of
+    /// microseconds in 10 ms.
+    pub(super) fn new(status: i32, freq: f64, tick: f64) -> Self {
+        Self {
+            synchronised: status & Self::UNSYNCHRONISED == 0,
+            parts_per_million: freq / 65_536.0 + (tick - 10_000.0) * 100.0,
+        }
+    }
 }
 
 /// Returns how the kernel corrects its time of day; `None` if the kernel does not report it.

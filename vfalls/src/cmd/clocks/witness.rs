@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 
-use crate::cmd::clocks::hardware_clocks::{Device, DeviceComparison, Discipline, Kind};
+use crate::cmd::clocks::hardware_clocks::{Device, DeviceComparison, Kind};
+use crate::cmd::clocks::host::Discipline;
 use crate::cmd::clocks::machine::Processors;
 
 /// A group of clocks that go wrong together, because all of them are derived from the same counter,

@@ -32,10 +32,8 @@ use maud::{Markup, html};
 
 use crate::numbers::{TimeUnit, count, short, ticks};
 use crate::page::cut::cut;
-use crate::page::figure::Legend;
+use crate::page::figure::{Legend, WIDTH};
 use rounded::round;
-
-pub(super) const WIDTH: f64 = 360.0;
 
 /// The colour classes that distinguish the parts of a chart, in the order in which charts use them.
 /// Colour-blind people can tell these colours apart (Okabe and Ito).
