@@ -5,7 +5,7 @@ use platform::Machine;
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
-use super::ahead::{AheadLog, CoresAhead};
+use super::ahead::log::{AheadLog, CoresAhead};
 use super::broken::{Map, mapped};
 use super::channel::Channel;
 use super::config::{Config, InvalidConfig};

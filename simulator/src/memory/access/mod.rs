@@ -9,7 +9,7 @@ use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
 
-use super::ahead::CoresAhead;
+use super::ahead::log::CoresAhead;
 use super::broken::{Map, mapped};
 use super::copies::Copy;
 use super::figures::{Figures, Variant};

@@ -7,7 +7,7 @@
 
 mod lane;
 mod local;
-mod log;
+pub(super) mod log;
 mod turn;
 
 use guest_abi::StrandId;
@@ -23,7 +23,6 @@ use crate::recording::{Kind, Reference, References};
 pub(crate) use lane::Lane;
 pub(crate) use local::{MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
 pub(crate) use log::Affected;
-pub(super) use log::{AheadLog, CoresAhead};
 use log::{Renewed, StoreAhead};
 pub(crate) use turn::CoreAhead;
 

@@ -214,15 +214,6 @@ mod tests {
         assert!(parts_per_million - uncertainty <= 1e6 - 1e6 / longest, "{faster:?}");
     }
 
-    #[test]
-    fn corrections_of_the_kernel() {
-        // The first status is STA_PLL and STA_NANO. The second status also has STA_UNSYNC.
-        for (status, synchronised) in [(0x2001, true), (0x2041, false)] {
-            let found = Discipline::new(status, -12.5 * 65_536.0, 10_001.0);
-            assert_eq!(found, Discipline { synchronised, parts_per_million: 87.5 });
-        }
-    }
-
     /// The device counts nanoseconds, so its frequency is 1 GHz. Measured with the clock, the device's frequency is 700 parts per million
     /// lower, so the clock is 700 parts per million too fast.
     #[test]

@@ -270,3 +270,17 @@ fn cycles() -> Option<u64> {
 fn cycles() -> Option<u64> {
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corrections_of_the_kernel() {
+        // The first status is STA_PLL and STA_NANO. The second status also has STA_UNSYNC.
+        for (status, synchronised) in [(0x2001, true), (0x2041, false)] {
+            let found = Discipline::new(status, -12.5 * 65_536.0, 10_001.0);
+            assert_eq!(found, Discipline { synchronised, parts_per_million: 87.5 });
+        }
+    }
+}
