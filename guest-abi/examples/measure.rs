@@ -12,7 +12,7 @@ use guest_abi::trap::{CONS_PUTCHAR, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Counter, Error, HvError, Hypercall, PerfCounters, Pmu, Registers, StrandId, Trap};
 
 /// Counts the reads on every memory channel that the guest may use, and takes a sample every 1000 loads.
-fn measure(machine: &Machine) -> Result<(), Error> {
+fn measure(machine: &SmallMachine) -> Result<(), Error> {
     let console = Core::new(machine);
     let counters = PerfCounters::negotiate_best(machine)?;
     let mut reads = [None; Pmu::COUNT];
@@ -43,7 +43,7 @@ fn measure(machine: &Machine) -> Result<(), Error> {
 
 /// A machine with one memory channel, a console, and one strand, whose program reads a cache line from memory with every fourth load.
 #[derive(Default)]
-struct Machine {
+struct SmallMachine {
     printed: RefCell<String>,
     pcr: Cell<SparcPcr>,
     pic: Cell<SparcPic>,
@@ -51,7 +51,7 @@ struct Machine {
     reads: Cell<u64>,
 }
 
-impl Machine {
+impl SmallMachine {
     /// Executes 3500 loads, and calls the guest's overflow trap handler with an address and a time.
     fn run<T, E>(&self, mut trap: impl FnMut(u64, u64) -> Result<T, E>) -> Result<(), E> {
         for time in 0..3500 {
@@ -71,7 +71,7 @@ impl Machine {
     }
 }
 
-impl Hypercall for Machine {
+impl Hypercall for SmallMachine {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         registers.o1 = match (trap, registers.o5, registers.o0) {
             (Trap::Core, CONS_PUTCHAR, character) => {
@@ -89,7 +89,7 @@ impl Hypercall for Machine {
     }
 }
 
-impl StrandCounters for Machine {
+impl StrandCounters for SmallMachine {
     fn pcr(&self) -> SparcPcr {
         self.pcr.get()
     }
@@ -108,7 +108,7 @@ impl StrandCounters for Machine {
 }
 
 fn main() -> Result<(), Error> {
-    let machine = Machine::default();
+    let machine = SmallMachine::default();
     measure(&machine)?;
     print!("{}", machine.printed.borrow());
     Ok(())
@@ -116,7 +116,7 @@ fn main() -> Result<(), Error> {
 
 #[test]
 fn prints_reads_and_samples() {
-    let machine = Machine::default();
+    let machine = SmallMachine::default();
     measure(&machine).unwrap();
     let printed = "NODE0_MCU0: 875 reads\n1000 loads up to 0x4014\n1000 loads up to 0x4010\n1000 loads up to 0x400c\n";
     assert_eq!(*machine.printed.borrow(), printed);

@@ -10,9 +10,9 @@ use platform::models::Devices;
 use platform::{Machine, Model};
 
 /// The image's own parts: consoles, and function 0x300, which returns the calling strand's number.
-struct Image;
+struct HostImage;
 
-impl Embedder for Image {
+impl Embedder for HostImage {
     fn console(&self, _: Caller, output: ConsoleOutput) -> Result<(), HvError> {
         if let ConsoleOutput::Byte(byte) = output {
             print!("{}", char::from(byte));
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let machine = Machine::new(Model::Batoka, 2)?;
     let devices = Devices::new(machine);
     let services = (PerfCounterService::new((&devices, &devices)),);
-    let hypervisor = Box::new(Hypervisor::new(services, Image));
+    let hypervisor = Box::new(Hypervisor::new(services, HostImage));
     let (service,) = hypervisor.services();
     let on = |strands: std::ops::Range<usize>, grant| {
         GuestConfig::new(strands.filter_map(StrandId::new).collect(), grant)

@@ -136,9 +136,9 @@ const OUTCOMES: usize = Outcome::ALL.len();
 /// The counts of one strand. Only this strand changes them, and no other memory depends on them, so relaxed loads and stores suffice.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
+pub(crate) struct CallCounts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
-impl Counts {
+impl CallCounts {
     const_unless_loom! {
         pub(crate) fn new() -> Self {
             Self(array_of!(array_of!(array_of!(AtomicU64::new(0); OUTCOMES); CLASSES); OPERATIONS))
@@ -208,11 +208,11 @@ mod tests {
         for operation in [Operation::Get, Operation::Set] {
             for class in Class::ALL {
                 for outcome in Outcome::ALL {
-                    let counts = Counts::new();
+                    let counts = CallCounts::new();
                     counts.add(operation, *class, *outcome);
                     let all = counts.0.iter().flatten().flatten();
                     let counted: Vec<_> = all.map(|count| count.load(Ordering::Relaxed)).collect();
-                    let offset = Counts::offset(operation, *class, *outcome);
+                    let offset = CallCounts::offset(operation, *class, *outcome);
                     let told = (operation, class, outcome);
                     assert_eq!(counted.iter().sum::<u64>(), 1);
                     assert_eq!(counted[offset / 8], 1, "{told:?}");

@@ -110,7 +110,7 @@ pub(crate) struct RunComparison {
     /// The name of the run that changes are relative to.
     base: String,
     /// The settings and figures that all runs have in common. Leaves out settings that are the same on a T2 Plus.
-    same: BTreeMap<Cow<'static, str>, Shared>,
+    same: BTreeMap<Cow<'static, str>, CommonValue>,
     /// The settings that differ, and their values in each run.
     settings: Vec<(Cow<'static, str>, Vec<Option<SettingValue>>)>,
     figures: Vec<Column>,
@@ -121,12 +121,12 @@ pub(crate) struct RunComparison {
 /// A setting or figure that is the same in all runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-enum Shared {
+enum CommonValue {
     Setting(SettingValue),
     Figure(FigureValue),
 }
 
-impl Shared {
+impl CommonValue {
     fn text(&self) -> String {
         match self {
             Self::Setting(value) => value.to_string(),
@@ -148,7 +148,7 @@ impl RunComparison {
                 let values = (0..number).map(|row| Some(settings.get(row, place)?.0.clone()));
                 differing.push((name.clone(), values.collect()));
             } else if let Some((value, false)) = settings.get(0, place) {
-                same.insert(name.clone(), Shared::Setting(value.clone()));
+                same.insert(name.clone(), CommonValue::Setting(value.clone()));
             }
         }
         let mut places = Vec::new();
@@ -166,7 +166,7 @@ impl RunComparison {
                 }
                 match figures.get(0, place) {
                     Some(value) if number > 1 && !figures.differs(place) => {
-                        same.insert(name.clone(), Shared::Figure(*value));
+                        same.insert(name.clone(), CommonValue::Figure(*value));
                     }
                     _ => places.push(place),
                 }
@@ -361,7 +361,7 @@ impl Serialize for RunComparison {
         #[derive(Serialize)]
         struct Rows<'a> {
             base: &'a str,
-            same: &'a BTreeMap<Cow<'static, str>, Shared>,
+            same: &'a BTreeMap<Cow<'static, str>, CommonValue>,
             runs: Vec<Row<'a>>,
         }
         let rows = self.order.iter().map(|row| Row {

@@ -154,7 +154,7 @@ struct Reader<'a, H, P> {
     pause: P,
 }
 
-struct Answer {
+struct RegisterReading {
     value: u64,
     calls: u32,
     before: Option<u64>,
@@ -162,7 +162,7 @@ struct Answer {
 }
 
 impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
-    fn read(&mut self, register: PerfReg) -> Result<Answer, SnapshotError> {
+    fn read(&mut self, register: PerfReg) -> Result<RegisterReading, SnapshotError> {
         let ticks = || self.clock.map(Clock::ticks);
         let (mut before, mut calls) = (None, 0_u32);
         let attempt = || {
@@ -171,7 +171,7 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
         };
         let value = self.tries.retry_with(&mut self.pause, attempt);
         let value = value.map_err(|error| SnapshotError::Read(register, error))?;
-        Ok(Answer { value, calls, before, after: ticks() })
+        Ok(RegisterReading { value, calls, before, after: ticks() })
     }
 
     fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {

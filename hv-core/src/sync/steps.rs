@@ -34,9 +34,9 @@ mod word;
 /// These functions do nothing, because model checkers choose the orders themselves.
 #[cfg(any(loom, shuttle))]
 mod orders {
-    use super::word::{Operation, WordLocation};
+    use super::word::{WordLocation, WordOperation};
 
-    pub(super) fn perform(_: impl FnOnce() -> WordLocation, _: Operation) -> Option<u64> {
+    pub(super) fn perform(_: impl FnOnce() -> WordLocation, _: WordOperation) -> Option<u64> {
         None
     }
 
@@ -67,7 +67,7 @@ use shuttle::thread_local;
 use std::thread_local;
 
 use super::{Ordering, atomic};
-use word::{Operation, Value, WordLocation};
+use word::{Value, WordLocation, WordOperation};
 
 /// A planned action, and the step before which it happens: 0 is the next step.
 type Plan = (usize, Box<dyn FnOnce()>);
@@ -145,7 +145,7 @@ pub fn with_observer<R>(
     result
 }
 
-fn observe(address: usize, operation: Operation) {
+fn observe(address: usize, operation: WordOperation) {
     if let Some(mut observer) = OBSERVER.with(Cell::take) {
         observer(address, operation.writes());
         OBSERVER.with(|cell| cell.set(Some(observer)));
@@ -195,19 +195,19 @@ macro_rules! stepped {
                 WordLocation { address: &raw const *self as usize, initial, mask: <$value>::MASK }
             }
 
-            fn perform(&self, operation: Operation) -> Option<$value> {
+            fn perform(&self, operation: WordOperation) -> Option<$value> {
                 observe(&raw const *self as usize, operation);
                 orders::perform(|| self.location(), operation).map(<$value>::from_word)
             }
 
             pub fn load(&self, ordering: Ordering) -> $value {
-                self.perform(Operation::Load).unwrap_or_else(|| {
+                self.perform(WordOperation::Load).unwrap_or_else(|| {
                     unless_dead(|| self.0.load(ordering), Default::default())
                 })
             }
 
             pub fn store(&self, value: $value, ordering: Ordering) {
-                if self.perform(Operation::Swap(value.into_word())).is_none() {
+                if self.perform(WordOperation::Swap(value.into_word())).is_none() {
                     unless_dead(|| self.0.store(value, ordering), ());
                 }
             }
@@ -219,7 +219,7 @@ macro_rules! stepped {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
-                match self.perform(Operation::Exchange(old.into_word(), new.into_word())) {
+                match self.perform(WordOperation::Exchange(old.into_word(), new.into_word())) {
                     Some(found) if found == old => Ok(found),
                     Some(found) => Err(found),
                     None => unless_dead(
@@ -230,7 +230,7 @@ macro_rules! stepped {
             }
 
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
-                self.perform(Operation::$operation(value.into_word())).unwrap_or_else(|| {
+                self.perform(WordOperation::$operation(value.into_word())).unwrap_or_else(|| {
                     unless_dead(|| self.0.$operation(value, ordering), Default::default())
                 })
             })*

@@ -21,7 +21,7 @@ pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// Counts of what happens at a unit. The counts may wrap, because only their differences matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Counts {
+pub struct UnitCounts {
     /// The number of accesses that have ended.
     pub ended: u32,
     /// The number of accesses that a busy chip has refused.
@@ -45,7 +45,7 @@ pub enum WaitReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
     /// The unit's counts at the strand's last look.
-    pub counts: Counts,
+    pub counts: UnitCounts,
     /// When the strand last found the unit busy.
     pub last: u64,
     /// How many ticks the strand has waited; `None` if it has not found the unit busy since the watch restarted.
@@ -54,7 +54,7 @@ pub struct Watch {
 
 impl Watch {
     /// Evaluates a look at a unit that the strand did not get. Returns the next state, and `true` if the unit is stuck.
-    pub fn step(mut self, found: WaitReason, counts: Counts, now: u64) -> (Self, bool) {
+    pub fn step(mut self, found: WaitReason, counts: UnitCounts, now: u64) -> (Self, bool) {
         let before = core::mem::replace(&mut self.counts, counts);
         let busy = match found {
             WaitReason::Busy => true,

@@ -22,7 +22,7 @@ mod tests;
 use guest_abi::Hub;
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering, array_of, const_unless_loom};
 
-use judgement::{Counts, Watch};
+use judgement::{UnitCounts, Watch};
 
 /// The base 2 logarithm of [`REPEAT_TICKS`].
 pub(crate) const REPEAT_SHIFT: u32 = 19;
@@ -66,8 +66,8 @@ impl Progress {
         self.chip_busy.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn counts(&self, entered: u32) -> Counts {
-        Counts {
+    fn counts(&self, entered: u32) -> UnitCounts {
+        UnitCounts {
             ended: self.ended.load(Ordering::SeqCst),
             chip_busy: self.chip_busy.load(Ordering::SeqCst),
             entered,
@@ -143,7 +143,7 @@ impl Stopwatch {
     }
 
     fn load(&self) -> Watch {
-        let counts = Counts {
+        let counts = UnitCounts {
             ended: self.ended.load(Ordering::Relaxed),
             chip_busy: self.chip_busy.load(Ordering::Relaxed),
             entered: self.entered.load(Ordering::Relaxed),

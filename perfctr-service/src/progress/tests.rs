@@ -6,7 +6,7 @@ use std::vec::Vec;
 use guest_abi::Hub;
 use proptest::prelude::*;
 
-use super::judgement::{Counts, WaitReason, Watch};
+use super::judgement::{UnitCounts, WaitReason, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 use super::{REPEAT_TICKS, Stopwatch, Stopwatches};
 
@@ -15,7 +15,7 @@ type Look = (WaitReason, [u32; 3], u64);
 
 /// Evaluates looks, the first of them after time `from`. Returns, for each look, whether the unit is then stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
-    let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
+    let (mut watch, mut counts, mut now) = (Watch::default(), UnitCounts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
         counts.ended = counts.ended.wrapping_add(ended);
         counts.chip_busy = counts.chip_busy.wrapping_add(chip_busy);

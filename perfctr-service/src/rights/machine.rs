@@ -3,7 +3,7 @@
 use guest_abi::{Node, StrandId};
 use hv_core::GuestId;
 use hv_core::sync::Ordering;
-use platform::Machine as Hardware;
+use platform::Machine;
 
 use crate::rights::Rights;
 use crate::rights::policy::{ConfigError, GuestConfig, StrandSet};
@@ -15,16 +15,16 @@ const UNIT: Unit = Unit::L2(Node::Node0);
 
 /// The rights of all guests, and the units.
 #[derive(Debug)]
-pub struct Machine {
+pub struct MachineRights {
     rights: Rights,
     units: Units,
 }
 
-impl Machine {
-    /// Returns a machine on which these guests have not negotiated.
-    pub fn new(hardware: Hardware, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
+impl MachineRights {
+    /// Returns the rights on a machine on which these guests have not negotiated.
+    pub fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
         let rights = Rights::new();
-        rights.configure(hardware, guests)?;
+        rights.configure(machine, guests)?;
         Ok(Self { rights, units: Units::new() })
     }
 

@@ -25,7 +25,7 @@ use platform::Machine;
 use crate::rights::guest::GuestRights;
 use crate::rights::policy::{ConfigError, GuestConfig};
 use crate::rights::protocol::Global;
-use crate::rights::request::Request;
+use crate::rights::request::PendingRequest;
 use crate::units::Unit;
 
 /// The maximum number of strands. Model checkers have room for fewer strands.
@@ -50,7 +50,7 @@ pub(crate) struct Rights {
     /// The number of guests. It is stored with release ordering once all guests are configured, and loaded with acquire ordering before a
     /// strand makes its first call.
     guest_count: plain::AtomicUsize,
-    requests: [Request; STRANDS],
+    requests: [PendingRequest; STRANDS],
     lock: OwnedLock,
     /// The number of times that a strand has taken the lock.
     lock_count: AtomicU32,
@@ -76,7 +76,7 @@ impl Rights {
                 units: plain::AtomicU32::new(0),
                 guests: array_of!(GuestRights::new(); GuestId::COUNT),
                 guest_count: plain::AtomicUsize::new(0),
-                requests: array_of!(Request::new(); STRANDS),
+                requests: array_of!(PendingRequest::new(); STRANDS),
                 lock: OwnedLock::new(),
                 lock_count: AtomicU32::new(0),
                 marked: AtomicBool::new(false),
@@ -136,7 +136,7 @@ impl Rights {
         self.guests().find(|guest| self.guest(*guest).strands().contains(strand))
     }
 
-    fn request(&self, strand: StrandId) -> &Request {
+    fn request(&self, strand: StrandId) -> &PendingRequest {
         &self.requests[strand.index()]
     }
 }

@@ -5,7 +5,7 @@ use hv_core::Group;
 
 use crate::Unit;
 use crate::rights::versions::{Vfalls, VfallsVersion};
-use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
+use crate::statistics::{CallCounts, Class, Operation, Outcome, Refusal};
 
 /// A guest's refusals in one version. Where the word says nothing, the slow path decides.
 ///
@@ -47,7 +47,7 @@ const _: () = assert!(
 const fn hub_count(refusal: Refusal) -> u64 {
     match cfg!(any(loom, shuttle)) {
         true => 0,
-        false => Counts::offset(Operation::Set, Class::Hub, Outcome::Refused(refusal)) as u64,
+        false => CallCounts::offset(Operation::Set, Class::Hub, Outcome::Refused(refusal)) as u64,
     }
 }
 

@@ -10,9 +10,9 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 /// reported this strand's death. An acknowledgement may also cover a newer request for the same scrub. This is correct, because the strand
 /// executes neither a call nor guest code between its scrub and its acknowledgement.
 #[derive(Debug)]
-pub(crate) struct Request(AtomicU32);
+pub(crate) struct PendingRequest(AtomicU32);
 
-impl Request {
+impl PendingRequest {
     const_unless_loom! {
         pub(crate) fn new() -> Self {
             Self(AtomicU32::new(Asked::new().into_bits()))

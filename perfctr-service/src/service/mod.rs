@@ -28,21 +28,21 @@ use crate::progress::Stopwatches;
 use crate::rights::guest::GuestRights;
 use crate::rights::versions::Vfalls;
 use crate::rights::{Rights, STRANDS};
-use crate::statistics::{Counts, Statistics};
+use crate::statistics::{CallCounts, Statistics};
 use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
 use crate::{ConfigError, Environment, GuestConfig, StrandSet};
 
 #[derive(Debug)]
 struct StrandState {
-    counts: Counts,
+    counts: CallCounts,
     stopwatches: Stopwatches,
 }
 
 impl StrandState {
     const_unless_loom! {
         fn new() -> Self {
-            Self { counts: Counts::new(), stopwatches: Stopwatches::new() }
+            Self { counts: CallCounts::new(), stopwatches: Stopwatches::new() }
         }
     }
 }
@@ -207,7 +207,7 @@ struct StrandContext<'a, E: Environment> {
     event_header: u32,
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,
-    counts: &'a Counts,
+    counts: &'a CallCounts,
     caller: Caller,
     token: Token,
     node: Node,

@@ -22,7 +22,7 @@ use crate::rights::guest::FastWords;
 use crate::rights::refusals::{self, RefusalWord, TO_NO_ACCESS};
 use crate::rights::versions::Vfalls;
 use crate::statistics::Operation::{self, Get, Set};
-use crate::statistics::{Class, Counts, Outcome, Refusal};
+use crate::statistics::{CallCounts, Class, Outcome, Refusal};
 use crate::table::Row;
 
 /// The index of each word in the strand's block.
@@ -148,7 +148,7 @@ pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros()
 const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 
 const fn ok(operation: Operation, class: Class) -> usize {
-    Counts::offset(operation, class, Outcome::Ok)
+    CallCounts::offset(operation, class, Outcome::Ok)
 }
 
 pub const GET_STRAND: usize = ok(Get, Class::Strand);
@@ -161,7 +161,8 @@ pub const SET_L2: usize = ok(Set, Class::L2);
 pub const SET_INVALID: usize = ok(Set, Class::Invalid);
 /// The distance in bytes from a count of gets to the corresponding count of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
-pub const BLOCKED: usize = Counts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
+pub const BLOCKED: usize =
+    CallCounts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
 /// For each refusal, the distance in bytes from a class's first count to its count of this refusal.
 pub const BAD_TRAP: usize = refused(Refusal::BadTrap);
 pub const INVALID: usize = refused(Refusal::Invalid);
@@ -169,7 +170,7 @@ pub const NOT_SUPPORTED: usize = refused(Refusal::NotSupported);
 pub const NO_ACCESS: usize = refused(Refusal::NoAccess);
 
 const fn refused(refusal: Refusal) -> usize {
-    Counts::offset(Get, Class::Strand, Outcome::Refused(refusal))
+    CallCounts::offset(Get, Class::Strand, Outcome::Refused(refusal))
 }
 
 // The numbers fit in their fields: 13 bits with a sign for offsets, 32 bits for the version.

@@ -7,14 +7,14 @@ use crate::address::L2_BANKS;
 
 /// A register of a device. For L2, this is a bank's control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum DeviceRegister {
     L2(Node, usize),
     Dram(Node, Mcu, McuRole),
     Hub(Hub, HubUnit, HubRole),
 }
 
 /// Returns the register at an address, for a strand of `node`. A local hub address refers to the hub with the same number as the node.
-pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
+pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<DeviceRegister> {
     let PhysicalAddress(address) = address;
     let offset = address & 0xffff_ffff;
     let hub_offset = || offset.checked_sub(0x3000_0000);
@@ -34,22 +34,22 @@ pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     }
 }
 
-fn l2_register(node: Node, offset: u64) -> Option<Target> {
+fn l2_register(node: Node, offset: u64) -> Option<DeviceRegister> {
     let bank = (offset / 0x40) as usize;
-    (offset.is_multiple_of(0x40) && bank < L2_BANKS).then_some(Target::L2(node, bank))
+    (offset.is_multiple_of(0x40) && bank < L2_BANKS).then_some(DeviceRegister::L2(node, bank))
 }
 
-fn dram_register(node: Node, offset: u64) -> Option<Target> {
+fn dram_register(node: Node, offset: u64) -> Option<DeviceRegister> {
     let role = match offset & 0xfff {
         0x400 => McuRole::Pcr,
         0x408 => McuRole::Pic,
         _ => return None,
     };
     let mcu = Mcu::new((offset >> 12) as usize)?;
-    Some(Target::Dram(node, mcu, role))
+    Some(DeviceRegister::Dram(node, mcu, role))
 }
 
-fn hub_register(hub: Hub, offset: u64) -> Option<Target> {
+fn hub_register(hub: Hub, offset: u64) -> Option<DeviceRegister> {
     let role = match offset & 0xfff {
         0x0 => HubRole::Pcr,
         0x8 => HubRole::Pic0,
@@ -59,7 +59,7 @@ fn hub_register(hub: Hub, offset: u64) -> Option<Target> {
     // The units are at odd multiples of 0x1000.
     let page = offset >> 12;
     let unit = HubUnit::new((page / 2) as usize)?;
-    (page % 2 == 1).then_some(Target::Hub(hub, unit, role))
+    (page % 2 == 1).then_some(DeviceRegister::Hub(hub, unit, role))
 }
 
 #[cfg(test)]
@@ -71,7 +71,7 @@ mod tests {
 
     const NODE: Node = Node::Node2;
 
-    fn at(address: u64) -> Option<Target> {
+    fn at(address: u64) -> Option<DeviceRegister> {
         decode(NODE, PhysicalAddress(address))
     }
 
@@ -84,17 +84,17 @@ mod tests {
             (0x84_0000_1408, NODE, Mcu::Mcu1, McuRole::Pic),
             (0xdc_0000_1400, Node::Node3, Mcu::Mcu1, McuRole::Pcr),
         ] {
-            assert_eq!(at(address), Some(Target::Dram(node, mcu, role)));
+            assert_eq!(at(address), Some(DeviceRegister::Dram(node, mcu, role)));
         }
-        assert_eq!(at(0xa9_0000_0000), Some(Target::L2(NODE, 0)));
-        assert_eq!(at(0xa9_0000_01c0), Some(Target::L2(NODE, 7)));
+        assert_eq!(at(0xa9_0000_0000), Some(DeviceRegister::L2(NODE, 0)));
+        assert_eq!(at(0xa9_0000_01c0), Some(DeviceRegister::L2(NODE, 7)));
         for (address, hub, unit, role) in [
             (0xe1_3000_4000, Hub::Zam0, LpuA, Pcr),
             (0xed_3000_7010, Hub::Zam3, LpuA, Pic1),
             (0xe5_3002_d008, Hub::Zam1, Asu, Pic0),
             (0x81_3000_9000, Hub::Zam2, Gpd, Pcr),
         ] {
-            assert_eq!(at(address), Some(Target::Hub(hub, unit, role)));
+            assert_eq!(at(address), Some(DeviceRegister::Hub(hub, unit, role)));
         }
     }
 
@@ -105,8 +105,8 @@ mod tests {
                 continue;
             };
             let expected = match register.kind() {
-                RegisterKind::Dram { node, mcu, role } => Target::Dram(node, mcu, role),
-                RegisterKind::Hub { hub, unit, role } => Target::Hub(hub, unit, role),
+                RegisterKind::Dram { node, mcu, role } => DeviceRegister::Dram(node, mcu, role),
+                RegisterKind::Hub { hub, unit, role } => DeviceRegister::Hub(hub, unit, role),
                 RegisterKind::Strand | RegisterKind::L2 => unreachable!("no address"),
             };
             assert_eq!(at(global), Some(expected), "{register}");

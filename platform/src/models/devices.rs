@@ -7,7 +7,7 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use spin::Mutex;
 use static_assertions::assert_impl_all;
 
-use super::decode::{Target, decode};
+use super::decode::{DeviceRegister, decode};
 use super::{HubChip, L2, MemoryController, StrandUnit, answer};
 use crate::address::L2_BANKS;
 use crate::{AccessError, Bus, Machine, PhysicalAddress, StrandRegisters};
@@ -138,14 +138,18 @@ impl Devices {
         self.hubs[hub.index()].lock()
     }
 
-    fn target(&self, strand: StrandId, address: PhysicalAddress) -> Result<Target, AccessError> {
-        let target = decode(strand.node(), address).ok_or(AccessError::Fault)?;
-        answer(match target {
-            Target::L2(node, _) => self.machine.has_node(node),
-            Target::Dram(node, mcu, _) => self.machine.has_channel(node, mcu),
-            Target::Hub(hub, ..) => self.machine.model().has_hub(hub),
+    fn register(
+        &self,
+        strand: StrandId,
+        address: PhysicalAddress,
+    ) -> Result<DeviceRegister, AccessError> {
+        let register = decode(strand.node(), address).ok_or(AccessError::Fault)?;
+        answer(match register {
+            DeviceRegister::L2(node, _) => self.machine.has_node(node),
+            DeviceRegister::Dram(node, mcu, _) => self.machine.has_channel(node, mcu),
+            DeviceRegister::Hub(hub, ..) => self.machine.model().has_hub(hub),
         })?;
-        Ok(target)
+        Ok(register)
     }
 }
 
@@ -170,18 +174,22 @@ fn copied<T: Clone>(locked: &Mutex<T>) -> Mutex<T> {
 
 impl Bus for Devices {
     fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError> {
-        match self.target(strand, at)? {
-            Target::L2(node, bank) => self.l2(node).read(bank),
-            Target::Dram(node, mcu, role) => self.memory_controller(node, mcu).read(role),
-            Target::Hub(hub, unit, role) => self.hub(hub).read(unit, role, self.now()),
+        match self.register(strand, at)? {
+            DeviceRegister::L2(node, bank) => self.l2(node).read(bank),
+            DeviceRegister::Dram(node, mcu, role) => self.memory_controller(node, mcu).read(role),
+            DeviceRegister::Hub(hub, unit, role) => self.hub(hub).read(unit, role, self.now()),
         }
     }
 
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
-        match self.target(strand, at)? {
-            Target::L2(node, bank) => self.l2(node).write(bank, value),
-            Target::Dram(node, mcu, role) => self.memory_controller(node, mcu).write(role, value),
-            Target::Hub(hub, unit, role) => self.hub(hub).write(unit, role, value, self.now()),
+        match self.register(strand, at)? {
+            DeviceRegister::L2(node, bank) => self.l2(node).write(bank, value),
+            DeviceRegister::Dram(node, mcu, role) => {
+                self.memory_controller(node, mcu).write(role, value)
+            }
+            DeviceRegister::Hub(hub, unit, role) => {
+                self.hub(hub).write(unit, role, value, self.now())
+            }
         }
     }
 }

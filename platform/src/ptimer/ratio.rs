@@ -7,14 +7,14 @@ use super::{EXTERNAL, Input, Register};
 /// The values of NUMERATOR and DENOMINATOR, and of CLOCK_SOURCE if the device has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    source: Option<Source>,
+    source: Option<InputClock>,
     numerator: u16,
     denominator: u16,
     hz: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum InputClock {
     /// The crystal, multiplied by 1 to 256 and divided by 1 to 32.
     Crystal {
         multiplier: u16,
@@ -56,7 +56,7 @@ impl Setting {
         let (input_hz, divider, source) = match input {
             Input::Nv03 { memory_hz: hz } | Input::Nv04 { core_hz: hz } => (u64::from(hz), 1, None),
             Input::Nv41 { crystal_hz, external_hz } => {
-                let (input_hz, divider, source) = Source::for_rate(crystal_hz, external_hz, hz);
+                let (input_hz, divider, source) = InputClock::for_rate(crystal_hz, external_hz, hz);
                 (input_hz, divider, Some(source))
             }
         };
@@ -83,7 +83,7 @@ impl Setting {
         match register {
             Register::Numerator => Some(self.numerator.into()),
             Register::Denominator => Some(self.denominator.into()),
-            Register::ClockSource => self.source.map(Source::register),
+            Register::ClockSource => self.source.map(InputClock::register),
             _ => None,
         }
     }
@@ -94,7 +94,7 @@ impl Setting {
     }
 }
 
-impl Source {
+impl InputClock {
     /// Chooses the source for the wanted rate `hz`. Returns the source's rate as a fraction (dividend, divider), and the source.
     fn for_rate(crystal_hz: u32, external_hz: u32, hz: u32) -> (u64, u32, Self) {
         let times = |hz: u64, most| hz.checked_div(crystal_hz.into()).unwrap_or(1).clamp(1, most);
@@ -181,11 +181,11 @@ mod tests {
         Input::Nv04 { core_hz }
     }
 
-    fn times(multiplier: u16) -> Option<Source> {
-        Some(Source::Crystal { multiplier, divider: 1 })
+    fn times(multiplier: u16) -> Option<InputClock> {
+        Some(InputClock::Crystal { multiplier, divider: 1 })
     }
 
-    fn setting(source: Option<Source>, numerator: u16, denominator: u16, hz: u32) -> Setting {
+    fn setting(source: Option<InputClock>, numerator: u16, denominator: u16, hz: u32) -> Setting {
         Setting { source, numerator, denominator, hz }
     }
 
@@ -253,11 +253,11 @@ mod tests {
         // The crystal runs at 27 MHz. The columns are external clocks and rates. 81 MHz is three times the crystal.
         for (external_hz, hz, source, numerator, denominator) in [
             (100_000_000, 81_000_000, times(3), 1, 1),
-            (100_000_000, 81_000_001, Some(Source::External), 100, 81),
-            (100_000_000, 90_000_000, Some(Source::External), 10, 9),
-            (100_000_000, 100_000_000, Some(Source::External), 1, 1),
+            (100_000_000, 81_000_001, Some(InputClock::External), 100, 81),
+            (100_000_000, 90_000_000, Some(InputClock::External), 10, 9),
+            (100_000_000, 100_000_000, Some(InputClock::External), 1, 1),
             (108_000_000, 81_000_001, times(4), 4, 3),
-            (50_000_000, 40_000_000, Some(Source::External), 5, 4),
+            (50_000_000, 40_000_000, Some(InputClock::External), 5, 4),
             (0, 90_000_000, times(7), 21, 10),
         ] {
             let found = Setting::for_rate(clocks(27_000_000, external_hz), hz).unwrap();

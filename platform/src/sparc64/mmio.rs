@@ -19,15 +19,15 @@ use crate::{AccessError, Bus, PhysicalAddress};
 pub struct Mmio(());
 
 #[repr(C)]
-struct Answer {
+struct LoadResult {
     fault: u64,
     value: u64,
 }
 
 unsafe extern "C" {
-    fn sun4v_load(address: u64) -> Answer;
+    fn sun4v_load(address: u64) -> LoadResult;
     fn sun4v_store(address: u64, value: u64) -> u64;
-    fn sun4v_load_word(address: u64) -> Answer;
+    fn sun4v_load_word(address: u64) -> LoadResult;
     fn sun4v_store_word(address: u64, value: u64) -> u64;
 }
 
@@ -53,7 +53,7 @@ impl Mmio {
 impl Bus for Mmio {
     fn read(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
         // SAFETY: the caller of `new` promises a device register at the address; `sun4v_load` returns after a trap.
-        let Answer { fault, value } = unsafe { sun4v_load(address.0) };
+        let LoadResult { fault, value } = unsafe { sun4v_load(address.0) };
         access_result(fault, value)
     }
 
@@ -96,7 +96,7 @@ impl PtimerMmio {
 impl PtimerRegisters for PtimerMmio {
     fn read(&self, register: Register) -> Result<u32, AccessError> {
         // SAFETY: the caller of `new` promises that no other device is at the address; `sun4v_load_word` returns after a trap.
-        let Answer { fault, value } = unsafe { sun4v_load_word(self.address(register)) };
+        let LoadResult { fault, value } = unsafe { sun4v_load_word(self.address(register)) };
         access_result(fault, value as u32)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BLOCK, BlockAccess, Log, TAG_SHIFT, Word, before_block, is_access, words};
+use super::log::{BLOCK, BlockAccess, Log, LogItem, TAG_SHIFT, before_block, is_access, items};
 use super::predictor::{Predictor, shape_hash};
 use super::written::{MOST_CODES, Written};
 
@@ -28,7 +28,7 @@ pub struct Encoder {
     /// The known blocks, each with the index of the first shape in its list.
     blocks: Vec<(KnownBlock, u32)>,
     /// The shapes that this thread has executed. The first entry is reserved for shape 0, which the predictor expects initially.
-    shapes: Vec<Known>,
+    shapes: Vec<KnownShape>,
     places: Vec<BlockAccess>,
     /// Predicts indices in `shapes`, and addresses.
     predictor: Predictor,
@@ -37,7 +37,7 @@ pub struct Encoder {
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownShape {
     /// The log's word for the start of the block; [`UNKNOWN`] if the fast path does not encode this shape.
     word: u64,
     /// For each access, the first of its two words in the log.
@@ -71,7 +71,7 @@ impl Default for Encoder {
         Self {
             thread: 0,
             blocks: Vec::new(),
-            shapes: vec![Known {
+            shapes: vec![KnownShape {
                 word: UNKNOWN,
                 accesses: Box::default(),
                 successor: UNKNOWN,
@@ -188,7 +188,7 @@ impl Encoder {
 
     /// Returns `true` if an execution has a known shape. `word` is the word of its block, and `after` are the words after it.
     #[inline(always)]
-    fn fits(&self, known: &Known, word: u64, after: &[u64]) -> bool {
+    fn fits(&self, known: &KnownShape, word: u64, after: &[u64]) -> bool {
         let count = known.accesses.len();
         if known.word != word || after.len() <= 2 * count {
             return false;
@@ -207,7 +207,7 @@ impl Encoder {
     /// Returns `true` if `word` is the start of a block that can follow an execution of the known shape. If the shape says whether a branch
     /// is taken, the block must be on that side of the branch.
     #[cold]
-    fn branches(&self, known: &Known, word: u64) -> bool {
+    fn branches(&self, known: &KnownShape, word: u64) -> bool {
         word >> TAG_SHIFT == BLOCK && {
             let next = self.blocks[word as u32 as usize].0.address;
             match known.branch {
@@ -243,10 +243,10 @@ impl Encoder {
         definitions: &Mutex<Definitions>,
     ) -> Result<(), TooMuchCode> {
         let mut block = None;
-        for word in words(execution, log.describe()) {
-            match word {
-                Word::Block(number) => block = Some(number),
-                Word::Access(place, address) => {
+        for item in items(execution, log.describe()) {
+            match item {
+                LogItem::Block(number) => block = Some(number),
+                LogItem::Access(place, address) => {
                     let atomics = block.map(|block| &*self.blocks[block as usize].0.atomics);
                     self.execution.add(place, address, atomics.unwrap_or_default());
                     if self.execution.places.len() == MOST_ACCESSES {
@@ -254,7 +254,7 @@ impl Encoder {
                         block = None;
                     }
                 }
-                Word::Order => {
+                LogItem::Order => {
                     let open = block.is_some() || !self.execution.places.is_empty();
                     for order in log.take_orders() {
                         self.written.order(order, open);
@@ -323,7 +323,7 @@ impl Encoder {
         let mut definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
         let places = &self.execution.places;
         let shape = definitions.shape(block, branch == Branch::Taken, places)?;
-        let known = Known {
+        let known = KnownShape {
             word: UNKNOWN,
             accesses: Box::default(),
             successor: UNKNOWN,

@@ -121,18 +121,18 @@ impl Log {
     /// Shortens the log to its first `length` words. Then appends those removed words that stand for orders, so that no order is lost. An
     /// access must not begin before `length` and end after it.
     pub fn truncate(&mut self, length: usize) {
-        let removed = words(self.words.get(length..).unwrap_or_default(), self.describe);
-        let orders = removed.filter(|word| matches!(word, Word::Order)).count();
+        let removed = items(self.words.get(length..).unwrap_or_default(), self.describe);
+        let orders = removed.filter(|item| matches!(item, LogItem::Order)).count();
         self.words.truncate(length);
         self.words.extend(std::iter::repeat_n(ORDER << TAG_SHIFT, orders));
     }
 
     /// Returns the accesses after the first `from` words.
     pub fn accesses(&self, from: usize) -> impl Iterator<Item = LoggedAccess> {
-        let words = words(self.words.get(from..).unwrap_or_default(), self.describe);
-        words.filter_map(|word| match word {
-            Word::Access(place, address) => Some(LoggedAccess { place, address }),
-            Word::Block(_) | Word::Order => None,
+        let items = items(self.words.get(from..).unwrap_or_default(), self.describe);
+        items.filter_map(|item| match item {
+            LogItem::Access(place, address) => Some(LoggedAccess { place, address }),
+            LogItem::Block(_) | LogItem::Order => None,
         })
     }
 
@@ -164,27 +164,28 @@ pub struct LoggedAccess {
     pub address: u64,
 }
 
-pub(crate) enum Word {
+/// What one word of a log stands for, or the two words for an access.
+pub(crate) enum LogItem {
     Block(u32),
     Access(BlockAccess, u64),
     Order,
 }
 
-/// Reads the words of a log.
-pub(crate) fn words(words: &[u64], describe: Describe) -> impl Iterator<Item = Word> {
+/// Reads the items of a log.
+pub(crate) fn items(words: &[u64], describe: Describe) -> impl Iterator<Item = LogItem> {
     let mut words = words.iter();
     std::iter::from_fn(move || {
         let word = *words.next()?;
         let place = match word >> TAG_SHIFT {
-            BLOCK => return Some(Word::Block(word as u32)),
+            BLOCK => return Some(LogItem::Block(word as u32)),
             ACCESS => {
                 let (store, size_log2) = describe(word as u32);
                 BlockAccess::new((word >> INSTRUCTION_SHIFT) as u16, store, size_log2)
             }
-            ORDER => return Some(Word::Order),
+            ORDER => return Some(LogItem::Order),
             _ => BlockAccess(word as u16),
         };
-        Some(Word::Access(place, sign_extended(*words.next()?)))
+        Some(LogItem::Access(place, sign_extended(*words.next()?)))
     })
 }
 

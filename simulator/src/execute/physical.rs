@@ -16,14 +16,14 @@ pub struct NoMemoryAt(pub u64);
 /// Memory at some ranges of physical addresses. A page is allocated, filled with zeros, when it is first used.
 #[derive(Clone, Debug)]
 pub(super) struct Physical {
-    ranges: Vec<Memory>,
+    ranges: Vec<MemoryRange>,
     pages: Vec<Page>,
 }
 
 /// A range of addresses. For each page of the range, `pages` has the page's index in [`Physical::pages`] plus 1, or 0 if the page is not
 /// allocated yet.
 #[derive(Clone, Debug)]
-struct Memory {
+struct MemoryRange {
     range: Range<u64>,
     pages: Vec<u32>,
 }
@@ -42,7 +42,7 @@ pub(super) struct PageNumber(u32);
 impl Physical {
     /// Returns memory at the given ranges of whole pages.
     pub(super) fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
-        let memory = |range: Range<u64>| Memory {
+        let memory = |range: Range<u64>| MemoryRange {
             pages: vec![0; (range.end - range.start) as usize >> PAGE_SHIFT],
             range,
         };
@@ -58,7 +58,7 @@ impl Physical {
     /// Returns the allocated pages, each with its address.
     pub(super) fn pages(&self) -> Vec<(u64, &[u8])> {
         let mut allocated = Vec::with_capacity(self.pages.len());
-        for Memory { range, pages } in &self.ranges {
+        for MemoryRange { range, pages } in &self.ranges {
             for (address, number) in range.clone().step_by(PAGE).zip(pages) {
                 if let Some(page) = number.checked_sub(1) {
                     allocated.push((address, &self.pages[page as usize].bytes[..]));

@@ -20,7 +20,7 @@ pub(super) const TRIES: Tries = match Tries::new(10_000) {
 
 /// The counts of two counters, widened to 64 bits.
 #[derive(Clone, Copy, Debug)]
-enum Counts {
+enum WidenedCounts {
     Pmu([PmuCount; 2]),
     Strand([StrandCount; 2]),
 }
@@ -77,7 +77,7 @@ pub struct CounterPair {
     pub place: CounterLocation,
     /// The counters that have an event, each with its event.
     pub events: Vec<(Counter, CountedEvent)>,
-    counts: Counts,
+    counts: WidenedCounts,
     /// The number of events since the start, for each counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
@@ -179,7 +179,7 @@ impl<'a> Measurement<'a> {
             }
         }
         let cleared = [Counter::Pic0, Counter::Pic1].map(|counter| PmuCount::cleared(pmu, counter));
-        self.add(CounterLocation::Pmu(pmu), choice, counted, Counts::Pmu(cleared));
+        self.add(CounterLocation::Pmu(pmu), choice, counted, WidenedCounts::Pmu(cleared));
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl<'a> Measurement<'a> {
         let driver = StrandDriver::new(strand);
         driver.start(pcr, SparcPic::new()).map_err(RunError::Start)?;
         self.strands.push(driver);
-        let counts = Counts::Strand([StrandCount::new(0_u32); 2]);
+        let counts = WidenedCounts::Strand([StrandCount::new(0_u32); 2]);
         self.add(place, choice, CountedEvent::Pic, counts);
         Ok(())
     }
@@ -206,7 +206,7 @@ impl<'a> Measurement<'a> {
         place: CounterLocation,
         choice: &Choice<E>,
         counted: fn(E) -> CountedEvent,
-        counts: Counts,
+        counts: WidenedCounts,
     ) {
         let counters = choice.counters().iter().copied();
         let events = counters.map(|counter| (counter, counted(choice.event(counter)))).collect();
@@ -220,7 +220,7 @@ impl<'a> Measurement<'a> {
         let mut strands = self.strands.iter();
         for pair in &mut self.pairs {
             pair.totals = match &mut pair.counts {
-                Counts::Pmu([pic0, pic1]) => {
+                WidenedCounts::Pmu([pic0, pic1]) => {
                     let pmu = pic0.pmu();
                     let snapshot = self.service.snapshot(pmu, bounds)?;
                     // Nothing is replayed while the guest reads its counters, so they must not change.
@@ -229,7 +229,7 @@ impl<'a> Measurement<'a> {
                     }
                     [pic0.update(&snapshot)?, pic1.update(&snapshot)?]
                 }
-                Counts::Strand([pic0, pic1]) => {
+                WidenedCounts::Strand([pic0, pic1]) => {
                     let pic = strands.next().ok_or(RunError::NoStrand)?.read();
                     [pic0.update(pic.pic0()), pic1.update(pic.pic1())]
                 }

@@ -31,7 +31,7 @@ pub(super) enum ReplayOrder {
 }
 
 /// A replay while it executes references.
-pub(super) struct Part<'a, V: Variant> {
+pub(super) struct ReplayPart<'a, V: Variant> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,
     work: Work<'a, V>,
@@ -43,7 +43,7 @@ pub(super) struct Part<'a, V: Variant> {
     details: Option<&'a mut Watcher>,
 }
 
-impl<'a, V: Variant> Part<'a, V> {
+impl<'a, V: Variant> ReplayPart<'a, V> {
     /// Returns a part that begins after `references` references and executes at most `most`.
     pub(super) fn new(
         scheduler: &'a mut Scheduler,

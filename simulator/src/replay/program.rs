@@ -3,7 +3,7 @@
 use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
-use super::part::{Part, ReplayOrder};
+use super::part::{ReplayOrder, ReplayPart};
 use super::pause::MAX_UNREAD_CYCLES;
 use super::progress::Progress;
 use super::region::Entered;
@@ -200,11 +200,11 @@ impl Replay {
         let (references, goes_on) = match &mut *self.memory {
             AnyMemory::T2Plus(memory) => {
                 let work = memory.work(devices);
-                Part::new(scheduler, threads, work, watcher, references, most).replay(way)
+                ReplayPart::new(scheduler, threads, work, watcher, references, most).replay(way)
             }
             AnyMemory::Other(memory) => {
                 let work = memory.work(devices);
-                Part::new(scheduler, threads, work, watcher, references, most).replay(way)
+                ReplayPart::new(scheduler, threads, work, watcher, references, most).replay(way)
             }
         }?;
         self.references = references;

@@ -10,7 +10,7 @@ use super::measure::{Bystander, CounterPair, Measurement};
 use super::program::Replay;
 use super::progress::Progress;
 use super::setup::{Prepared, Setup};
-use crate::analysis::details::Point;
+use crate::analysis::details::SeriesPoint;
 use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
@@ -189,7 +189,7 @@ impl Prepared {
         }
         let truth = &*replay.truth();
         let counters = pairs.iter().flat_map(|pair| counts(pair, truth, self.setup.perf_config));
-        let point = Point {
+        let point = SeriesPoint {
             references: replay.references,
             cycles: truth.cycles(),
             clock: board.devices().now(),

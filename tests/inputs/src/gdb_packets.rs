@@ -49,7 +49,8 @@ fn session(bytes: &[u8], reached: &mut Coverage) {
     strands.insert(StrandId::new(63).unwrap());
     let config = GuestConfig::new(strands, Grant::NONE);
     let guests = [NamedGuest { name: "$guest#".to_owned(), config }];
-    let mut debugger = Debugger::new(gdb::Machine::new(&mut execution, &guests, MEMORY), first);
+    let mut debugger =
+        Debugger::new(gdb::DebuggedMachine::new(&mut execution, &guests, MEMORY), first);
 
     // These packets stop the machine if it is executing, and then read the registers.
     let end = [packet(b"?"), vec![0x03], packet(b"g")].concat();

@@ -12,7 +12,7 @@ use simulator::execute::map;
 use simulator::machine::description::{self, Described};
 
 use crate::cmd::boot::elf;
-use crate::cmd::boot::images::Image;
+use crate::cmd::boot::images::ImageFile;
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Force};
@@ -88,8 +88,8 @@ impl From<Without> for Omission {
 pub(crate) fn run(args: ConformArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let image = match &args.hypervisor {
-        Some(path) => Image::read(path, &map::HYPERVISOR)?,
-        None => Image::bundled_hypervisor()?,
+        Some(path) => ImageFile::read(path, &map::HYPERVISOR)?,
+        None => ImageFile::bundled_hypervisor()?,
     };
     let options = Options {
         omissions: args.without.into_iter().map(Omission::from).collect(),
@@ -97,7 +97,7 @@ pub(crate) fn run(args: ConformArgs) -> anyhow::Result<()> {
         only: args.only,
         quick: args.quick,
     };
-    let ours = loaded(&Image::bundled_hypervisor()?)?;
+    let ours = loaded(&ImageFile::bundled_hypervisor()?)?;
     interrupt::catch()?;
     let bar = if raw_stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     let report = conform::check(&loaded(&image)?, &ours, &options, &mut |done, all| {
@@ -119,7 +119,7 @@ pub(crate) fn run(args: ConformArgs) -> anyhow::Result<()> {
     }
 }
 
-fn loaded(image: &Image) -> anyhow::Result<conform::Image> {
+fn loaded(image: &ImageFile) -> anyhow::Result<conform::Image> {
     let text = elf::text(&elf::parse(&image.bytes).with_context(|| image.name.clone())?);
     let (segments, interfaces) = (elf::loaded(&image.bytes)?, image.interfaces()?);
     Ok(conform::Image { segments, text, interfaces })

@@ -19,14 +19,14 @@ const TRAP_ENTRY: u64 = 32;
 const SOFTWARE_TRAPS: u64 = 0x100;
 
 /// The symbols of an image, and the instructions of its entry code.
-struct Image {
+struct EntryCode {
     symbols: BTreeMap<u64, BTreeSet<String>>,
     code: Vec<(u64, u32)>,
     /// The address of the first constant, and the bytes of all constants.
     constants: (u64, Vec<u8>),
 }
 
-impl Image {
+impl EntryCode {
     fn new(elf: &Elf<'_>, claimed: &[u8]) -> anyhow::Result<Self> {
         let mut symbols = BTreeMap::<_, BTreeSet<_>>::new();
         for symbol in elf.symbols() {
@@ -90,7 +90,7 @@ pub fn difference(
     tested: &Elf<'_>,
     claimed: &[u8],
 ) -> anyhow::Result<Option<String>> {
-    let images = [Image::new(shipped, claimed)?, Image::new(tested, claimed)?];
+    let images = [EntryCode::new(shipped, claimed)?, EntryCode::new(tested, claimed)?];
     let [a, b] = images.each_ref().map(|image| image.code.len());
     if a != b || a == 0 {
         return Ok(Some(format!("{b} instructions, {a} in the shipped image")));
@@ -98,7 +98,7 @@ pub fn difference(
     Ok(first_difference(&images))
 }
 
-fn first_difference(images: &[Image; 2]) -> Option<String> {
+fn first_difference(images: &[EntryCode; 2]) -> Option<String> {
     let [shipped, tested] = images;
     // For each register, the upper half of an address that an instruction has put into the register, in both images. If the two halves
     // differ, `open` holds the register until an instruction adds the lower half.
@@ -150,7 +150,7 @@ const fn is_pcr_substitute(shipped: u32, tested: u32) -> bool {
 }
 
 /// Returns whether two addresses, one in each image, have the same symbol or hold the same constants.
-fn is_same(images: &[Image; 2], [a, b]: [u64; 2]) -> bool {
+fn is_same(images: &[EntryCode; 2], [a, b]: [u64; 2]) -> bool {
     let [shipped, tested] = images;
     let constants = shipped.constants(a);
     if constants.is_some() && constants == tested.constants(b) {

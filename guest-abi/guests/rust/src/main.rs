@@ -46,7 +46,7 @@ type Unit = OwnCounters<Sun4v>;
 type Sampler = Profiler<Unit, 1, 256>;
 
 #[repr(C)]
-struct Strand {
+struct StrandRecord {
     /// The end of the stack. Must be the first field, because `start.s` reads it.
     stack: *mut u8,
     cpu: usize,
@@ -59,7 +59,7 @@ struct Strand {
 }
 
 // SAFETY: strands use only the atomic fields of another strand's record.
-unsafe impl Sync for Strand {}
+unsafe impl Sync for StrandRecord {}
 
 #[repr(align(64))]
 struct Stacks(UnsafeCell<[[u8; 0x8000]; MAX_STRANDS]>);
@@ -70,10 +70,10 @@ unsafe impl Sync for Stacks {}
 static STACKS: Stacks = Stacks(UnsafeCell::new([[0; 0x8000]; MAX_STRANDS]));
 
 #[unsafe(export_name = "strand_records")]
-static STRANDS: [Strand; MAX_STRANDS] = {
+static STRANDS: [StrandRecord; MAX_STRANDS] = {
     let mut cpu = 0;
     let mut strands = [const {
-        Strand {
+        StrandRecord {
             stack: core::ptr::null_mut(),
             cpu: 0,
             sampling: UnsafeCell::new(None),
@@ -99,7 +99,7 @@ fn sun4v() -> Sun4v {
 
 /// Each strand calls this function from `start.s`, on its own stack.
 #[unsafe(no_mangle)]
-extern "C" fn strand_main(strand: &'static Strand) {
+extern "C" fn strand_main(strand: &'static StrandRecord) {
     if strand.cpu == 0 {
         run_first();
     } else {
@@ -151,7 +151,7 @@ fn load(count: &AtomicU64) -> u64 {
 }
 
 /// Starts another strand. Returns `false` if the hypervisor refuses.
-fn start(strand: &'static Strand) -> bool {
+fn start(strand: &'static StrandRecord) -> bool {
     let pc = &raw const strand_start as u64;
     let traps = &raw const strand_traps as u64;
     let record = core::ptr::from_ref(strand) as u64;
@@ -170,7 +170,7 @@ fn program() {
     }
 }
 
-fn measure(strand: &'static Strand) {
+fn measure(strand: &'static StrandRecord) {
     // Starts both counters at the same time, in privileged mode, with direct writes to %pcr and %pic.
     let driver = StrandDriver::new(sun4v());
     let pcr = SparcPcr::OFF
@@ -208,7 +208,7 @@ fn measure(strand: &'static Strand) {
     strand.done.store(1, Ordering::Release);
 }
 
-/// Returns the index in [`Strand::samples`] at which to count a sample with this address.
+/// Returns the index in [`StrandRecord::samples`] at which to count a sample with this address.
 fn bucket(address: u64) -> usize {
     let end = &raw const work_end as u64;
     if (work_once as *const () as u64..work_twice as *const () as u64).contains(&address) {
@@ -220,7 +220,7 @@ fn bucket(address: u64) -> usize {
     }
 }
 
-fn interrupt_point(strand: &Strand, address: u64) -> InterruptPoint<SparcMode> {
+fn interrupt_point(strand: &StrandRecord, address: u64) -> InterruptPoint<SparcMode> {
     InterruptPoint {
         address,
         // The guest uses its CPU number as the strand's number.
@@ -232,7 +232,7 @@ fn interrupt_point(strand: &Strand, address: u64) -> InterruptPoint<SparcMode> {
 
 /// Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the counted load.
 #[unsafe(no_mangle)]
-extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
+extern "C" fn strand_overflow(strand: &StrandRecord, address: u64, _tstate: u64) {
     // SAFETY: the write clears bit 15 of %softint, the cause of this trap.
     unsafe { asm!("wr {bit}, 0, %asr21", bit = in(reg) 1_u64 << 15, options(nostack)) }
     // SAFETY: the interrupted program does not use the field while interrupts are on.

@@ -37,8 +37,8 @@ use std::time::Instant;
 use std::vec;
 use std::vec::Vec;
 
-use super::word::Operation;
-use run::{Answers, Memory, NextAction, Run, Spins, Words, death, execute};
+use super::word::WordOperation;
+use run::{Answers, MemoryContents, NextAction, Spins, StrandExecution, Words, death, execute};
 pub use run::{choice, is_dead, wait_until_dead, wait_until_nonzero};
 pub(super) use run::{note_spin, perform};
 
@@ -102,8 +102,8 @@ struct Search<'a, T> {
 }
 
 #[derive(Clone)]
-struct State {
-    memory: Memory,
+struct SearchState {
+    memory: MemoryContents,
     /// The node of each strand.
     at: Vec<usize>,
     /// `last` is the strand that took the last step, and `left` is the number of preemptions that are left.
@@ -129,8 +129,14 @@ impl<T> Search<'_, T> {
         answers.reverse();
         let words = core::mem::take(&mut self.words);
         let answers = Answers::Known(answers, 0, None);
-        let run =
-            Run { words, strand: 1 << strand, answers, last: None, spun: None, spins: Spins::Not };
+        let run = StrandExecution {
+            words,
+            strand: 1 << strand,
+            answers,
+            last: None,
+            spun: None,
+            spins: Spins::Not,
+        };
         let part = self.strands[strand].part;
         let (run, result) = execute(run, || part(self.shared, round));
         self.words = run.words;
@@ -168,7 +174,7 @@ impl<T> Search<'_, T> {
     }
 
     /// Lets a strand continue up to its next step at which the order of the strands makes a difference.
-    fn settle(&mut self, state: &mut State, strand: usize) {
+    fn settle(&mut self, state: &mut SearchState, strand: usize) {
         loop {
             let node = state.at[strand];
             state.at[strand] = match self.nodes[node].next {
@@ -184,7 +190,7 @@ impl<T> Search<'_, T> {
 
     /// Returns `true` if the strand that took the last step is in the middle of a round and can take another step. If so, a step of another
     /// strand is a preemption.
-    fn can_continue(&self, state: &State) -> bool {
+    fn can_continue(&self, state: &SearchState) -> bool {
         let node = state.at.get(state.last).and_then(|node| self.nodes.get(*node));
         node.is_some_and(|node| match node.next {
             NextAction::Takes(word, _, unless) => {
@@ -196,7 +202,7 @@ impl<T> Search<'_, T> {
     }
 
     /// Returns the steps that are possible in a state, and the states to which they lead.
-    fn steps(&mut self, state: &State) -> Vec<(Step, State)> {
+    fn steps(&mut self, state: &SearchState) -> Vec<(Step, SearchState)> {
         let mut steps = vec![];
         let has_dead_strand = state.at.contains(&DEAD_NODE);
         let can_continue = self.can_continue(state);
@@ -212,10 +218,10 @@ impl<T> Search<'_, T> {
             let next = self.nodes[node].next.clone();
             if self.strands[strand].mortal && !has_dead_strand && !matches!(next, NextAction::Ends)
             {
-                let mut to = State { left, ..state.clone() };
+                let mut to = SearchState { left, ..state.clone() };
                 to.at[strand] = DEAD_NODE;
                 let number = self.words.note_use(death(strand), 1 << strand, true);
-                to.memory.take(&self.words, number, Operation::Swap(1));
+                to.memory.take(&self.words, number, WordOperation::Swap(1));
                 steps.push(((strand, node, None), to));
             }
             let answers = match next {
@@ -246,7 +252,7 @@ impl<T> Search<'_, T> {
     }
 
     /// Returns a number that identifies a state. Two different states have the same number with a probability of 2^-128.
-    fn fingerprint(&self, state: &State) -> u128 {
+    fn fingerprint(&self, state: &SearchState) -> u128 {
         let mix = |hash: u64, value: u64, by: u64| {
             let mixed = u128::from(hash ^ value).wrapping_mul(u128::from(by));
             (mixed >> 64) as u64 ^ mixed as u64
@@ -282,13 +288,13 @@ impl<T> Search<'_, T> {
     fn visit(&mut self, after: &mut impl FnMut(&T)) -> Option<Exploration> {
         struct Frame {
             fingerprint: u128,
-            steps: vec::IntoIter<(Step, State)>,
+            steps: vec::IntoIter<(Step, SearchState)>,
             orders: f64,
         }
         let mut visited: HashMap<u128, f64> = HashMap::new();
         let (mut ends, mut all_orders) = (0, 0.0);
-        let mut first = State {
-            memory: Memory::default(),
+        let mut first = SearchState {
+            memory: MemoryContents::default(),
             at: vec![],
             last: DEAD_NODE,
             left: self.preemptions,
@@ -322,7 +328,7 @@ impl<T> Search<'_, T> {
                     orders = 1.0;
                     let words = core::mem::take(&mut self.words);
                     let answers = Answers::Memory(state.memory);
-                    let run = Run {
+                    let run = StrandExecution {
                         words,
                         strand: 0,
                         answers,

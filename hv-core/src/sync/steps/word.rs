@@ -12,7 +12,7 @@ pub(super) struct WordLocation {
 
 /// An operation on a word. All operations return the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum WordOperation {
     Load,
     Swap(u64),
     Add(u64),
@@ -34,7 +34,7 @@ macro_rules! named {
     )*};
 }
 
-impl Operation {
+impl WordOperation {
     named! {
         swap Swap fetch_add Add fetch_sub Sub fetch_and And fetch_or Or fetch_xor Xor
         fetch_max Max fetch_min Min

@@ -38,7 +38,7 @@ fn configuration(number: usize) -> Option<Configuration> {
 }
 
 fn run(number: usize, configuration: &Configuration, system: &mut dyn System) {
-    let mut random = Random::new(number as u64);
+    let mut random = RandomCalls::new(number as u64);
     for _ in 0..CALLS {
         if random.one_in(16) {
             system.change(random.change());
@@ -55,10 +55,10 @@ fn run(number: usize, configuration: &Configuration, system: &mut dyn System) {
     system.state();
 }
 
-/// A random number generator (xorshift64*).
-struct Random(u64);
+/// Draws random calls and changes (xorshift64*).
+struct RandomCalls(u64);
 
-impl Random {
+impl RandomCalls {
     fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

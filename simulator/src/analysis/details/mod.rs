@@ -34,7 +34,7 @@ pub(crate) use code::MAX_CODE;
 pub use code::{InstructionMisses, Missed};
 pub use heat::Heat;
 pub use lines::Lines;
-pub(crate) use series::Point;
+pub(crate) use series::SeriesPoint;
 pub use series::{
     ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Reads, Series, UseSeries,
 };
@@ -153,7 +153,7 @@ impl Watcher {
         }
     }
 
-    pub(crate) fn add(&mut self, point: Point) {
+    pub(crate) fn add(&mut self, point: SeriesPoint) {
         if let Some(points) = &mut self.points {
             points.add(point);
         }

@@ -160,7 +160,7 @@ impl Series {
 
 /// Counts from the start of the replay up to one point in time.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
+pub(crate) struct SeriesPoint {
     pub(crate) references: u64,
     pub(crate) cycles: u64,
     pub(crate) clock: u64,
@@ -175,7 +175,7 @@ pub(super) struct Points {
     guests: Vec<String>,
     counters: Vec<CounterName>,
     reads: Reads,
-    points: Vec<Point>,
+    points: Vec<SeriesPoint>,
     most: usize,
     step: u64,
 }
@@ -217,7 +217,7 @@ impl Points {
 
     /// Adds a point. If the previous point has the same number of references, the new point
     /// replaces it.
-    pub(super) fn add(&mut self, point: Point) {
+    pub(super) fn add(&mut self, point: SeriesPoint) {
         self.points.retain(|earlier| earlier.references < point.references);
         self.points.push(point);
         if self.points.len() == self.limit() {
@@ -232,12 +232,12 @@ impl Points {
 
     /// Returns the differences between successive points.
     pub(super) fn series(&self) -> Series {
-        let each = |part: &dyn Fn(&Point) -> u64| -> Vec<u64> {
+        let each = |part: &dyn Fn(&SeriesPoint) -> u64| -> Vec<u64> {
             let mut before = 0;
             let since = |now| now - std::mem::replace(&mut before, now);
             self.points.iter().map(part).map(since).collect()
         };
-        let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
+        let all = |part: fn(&SeriesPoint) -> u64| self.points.iter().map(part).collect();
         // `part` returns the number of busy cycles and the number of transferred lines.
         let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
             busy: each(&|point| part(&point.usage)[0]),
@@ -299,7 +299,7 @@ mod tests {
         let mut points = Points::new(Vec::new(), names, known.then_some(references));
         loop {
             let due = points.due().min(references);
-            points.add(Point {
+            points.add(SeriesPoint {
                 references: due,
                 cycles: 3 * due,
                 clock: 4 * due,

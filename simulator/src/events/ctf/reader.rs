@@ -7,7 +7,7 @@ use guest_abi::StrandId;
 use hv_core::trace::put;
 
 use super::metadata;
-use super::types::{Cursor, Type, Values};
+use super::types::{BitCursor, Type, Values};
 use super::{Format, MAGIC, METADATA, file_name};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
@@ -74,7 +74,7 @@ struct PacketHeader<'a> {
     begin: u64,
     end: u64,
     /// A cursor that starts at the packet's first event.
-    events: Cursor<'a>,
+    events: BitCursor<'a>,
     bytes: usize,
     number: u64,
     lost: u64,
@@ -104,7 +104,7 @@ impl PacketHeader<'_> {
 
 fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<PacketHeader<'a>, String> {
     let length = bytes.len() as u64;
-    let mut cursor = Cursor { bytes, at: 0, end: 8 * length, endian: format.endian, now: 0 };
+    let mut cursor = BitCursor { bytes, at: 0, end: 8 * length, endian: format.endian, now: 0 };
     let mut read = |of| {
         let values = cursor.read(of);
         values.ok_or_else(|| format!("is cut off: {length} bytes are too few for its header"))
@@ -178,11 +178,11 @@ fn events_of(
 }
 
 fn event(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut BitCursor<'_>,
     format: &Format,
     kinds: &EventKinds,
 ) -> Result<TracedEvent, String> {
-    fn read<'t>(cursor: &mut Cursor<'_>, of: &'t Type) -> Result<Values<'t>, String> {
+    fn read<'t>(cursor: &mut BitCursor<'_>, of: &'t Type) -> Result<Values<'t>, String> {
         let values = cursor.read(of);
         values.ok_or_else(|| "is cut off: expected a header and its fields".to_owned())
     }

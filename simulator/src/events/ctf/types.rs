@@ -63,7 +63,7 @@ impl Values<'_> {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
+pub(super) struct BitCursor<'a> {
     pub(super) bytes: &'a [u8],
     /// The current position in bits.
     pub(super) at: u64,
@@ -73,7 +73,7 @@ pub(super) struct Cursor<'a> {
     pub(super) now: u64,
 }
 
-impl Cursor<'_> {
+impl BitCursor<'_> {
     /// Reads a value; `None` if the packet is too short, a tag is unknown, or the time overflows.
     pub(super) fn read<'t>(&mut self, of: &'t Type) -> Option<Values<'t>> {
         let mut values = Values::default();
@@ -151,8 +151,8 @@ impl Cursor<'_> {
 mod tests {
     use super::*;
 
-    fn cursor(bytes: &[u8], endian: Endian, at: u64) -> Cursor<'_> {
-        Cursor { bytes, at, end: 8 * bytes.len() as u64, endian, now: 0 }
+    fn cursor(bytes: &[u8], endian: Endian, at: u64) -> BitCursor<'_> {
+        BitCursor { bytes, at, end: 8 * bytes.len() as u64, endian, now: 0 }
     }
 
     #[test]

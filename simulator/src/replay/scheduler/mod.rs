@@ -43,7 +43,7 @@ use objects::Objects;
 pub use program_addresses::MAX_PROGRAMS;
 use program_addresses::offset_of;
 pub(crate) use program_addresses::program_at;
-use scheduled::{ScheduledProgram, ScheduledThread, Source, StrandQueue};
+use scheduled::{ReferenceSource, ScheduledProgram, ScheduledThread, StrandQueue};
 use shared::SharedMemory;
 use signals::Signals;
 use sleepers::Sleepers;
@@ -111,7 +111,7 @@ impl Scheduler {
         let images = CodeImage::of_all(recordings.iter().map(Recording::mappings));
         let sources = recordings.into_iter().map(|recording| {
             let threads = recording.threads();
-            (Source::Threads(recording), threads)
+            (ReferenceSource::Threads(recording), threads)
         });
         Self::with_sources(sources.collect(), images, strands)
     }
@@ -122,7 +122,7 @@ impl Scheduler {
     pub fn new_dealt(recording: Recording, strands: &[StrandId]) -> Self {
         let deal = Deal::new(recording, strands.len());
         let images = vec![CodeImage::default()];
-        Self::with_sources(vec![(Source::Dealt(deal), strands.len())], images, strands)
+        Self::with_sources(vec![(ReferenceSource::Dealt(deal), strands.len())], images, strands)
     }
 
     /// Schedules recordings on these strands. If `dealt` is set, the references of the only recording are [dealt](Self::new_dealt).
@@ -141,7 +141,7 @@ impl Scheduler {
     }
 
     fn with_sources(
-        sources: Vec<(Source, usize)>,
+        sources: Vec<(ReferenceSource, usize)>,
         images: Vec<CodeImage>,
         placed: &[StrandId],
     ) -> Self {

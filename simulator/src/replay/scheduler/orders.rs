@@ -4,7 +4,7 @@ use guest_abi::StrandId;
 use refs::{Acquire, Cause, Semaphore, is_of_process, process_ends};
 
 use super::objects::ObjectWait;
-use super::{Scheduler, Source};
+use super::{ReferenceSource, Scheduler};
 use crate::machine::clock::HZ;
 use crate::recording::Order;
 use crate::run::State;
@@ -69,7 +69,7 @@ impl Scheduler {
             }
             Order::Wait(cause, signal) => {
                 // In a dealt recording, threads wait for turns. The recorded program did not wait there.
-                if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
+                if cause == Cause::Wake && matches!(program.source, ReferenceSource::Threads(_)) {
                     self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
                 }
                 if signals.is_sent(signal) {

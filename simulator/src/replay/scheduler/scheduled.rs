@@ -13,7 +13,7 @@ use crate::recording::{Chunk, CodeImage, Kind, Order, Position, Recording, Recor
 
 /// A program, with its own memory, signals and locks.
 pub(super) struct ScheduledProgram {
-    pub(super) source: Source,
+    pub(super) source: ReferenceSource,
     pub(super) image: CodeImage,
     /// The index of the program's [`Family`](super::family::Family).
     pub(super) family: usize,
@@ -28,12 +28,12 @@ pub(super) struct ScheduledProgram {
     pub(super) forced: u64,
 }
 
-pub(super) enum Source {
+pub(super) enum ReferenceSource {
     Threads(Recording),
     Dealt(Deal),
 }
 
-impl Source {
+impl ReferenceSource {
     pub(super) fn recording(&self) -> &Recording {
         match self {
             Self::Threads(recording) => recording,
@@ -107,7 +107,7 @@ impl ScheduledThread {
     }
 }
 
-impl Source {
+impl ReferenceSource {
     pub(super) fn next_chunk(
         &mut self,
         thread: usize,

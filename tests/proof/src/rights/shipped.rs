@@ -12,10 +12,10 @@ use std::rc::Rc;
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use hv_core::sync::steps;
-use perfctr_service::decisions::machine::Machine;
+use perfctr_service::decisions::machine::MachineRights;
 use perfctr_service::decisions::protocol::{Asked, Global, Holding, Ledger, Scrub};
 use perfctr_service::{Grant, GuestConfig, StrandSet};
-use platform::{Machine as Hardware, Model};
+use platform::{Machine, Model};
 
 use super::world::{Activity, World};
 use super::{Change, GuestAction, Interruption, Rights, Schedule, ScrubResult, guest};
@@ -29,15 +29,15 @@ type Addresses = HashMap<(usize, usize), Rc<[usize]>>;
 
 thread_local! {
     /// The machines, by the number of guests and the number of strands per guest.
-    static MACHINES: RefCell<HashMap<(usize, usize), &'static Machine>> = RefCell::default();
+    static MACHINES: RefCell<HashMap<(usize, usize), &'static MachineRights>> = RefCell::default();
     /// For each machine, the addresses of the words that `Shipped::world` reads.
     static WORLD_ADDRESSES: RefCell<Addresses> = RefCell::default();
 }
 
-fn machine<const G: usize, const S: usize>() -> &'static Machine {
+fn machine<const G: usize, const S: usize>() -> &'static MachineRights {
     MACHINES.with_borrow_mut(|machines| {
         *machines.entry((G, S)).or_insert_with(|| {
-            let hardware = Hardware::new(Model::Maramba, 1).expect("a machine has one node");
+            let machine = Machine::new(Model::Maramba, 1).expect("a machine has one node");
             let guests = [(); G].map({
                 let mut number = 0;
                 move |()| {
@@ -46,15 +46,15 @@ fn machine<const G: usize, const S: usize>() -> &'static Machine {
                     GuestConfig::new(strands, Grant::NONE)
                 }
             });
-            let machine = Machine::new(hardware, &guests).expect("no guest has a right");
-            Box::leak(Box::new(machine))
+            let rights = MachineRights::new(machine, &guests).expect("no guest has a right");
+            Box::leak(Box::new(rights))
         })
     })
 }
 
 /// A world in which the service's own code holds and changes the state of the rights.
 pub(crate) struct Shipped<const G: usize, const S: usize> {
-    machine: &'static Machine,
+    machine: &'static MachineRights,
     /// A world in which only the fields that the service does not know are valid. All other fields are out of date.
     world: Cell<World<G, S>>,
 }

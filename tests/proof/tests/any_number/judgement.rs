@@ -1,6 +1,6 @@
 //! Tests how busy units are judged: compares `smt/judgement.smt2` with the shipped function.
 
-use perfctr_service::decisions::judgement::{Counts, WaitReason, Watch};
+use perfctr_service::decisions::judgement::{UnitCounts, WaitReason, Watch};
 use tests::random::Random;
 
 use super::{all_are_true, random};
@@ -10,8 +10,8 @@ const LIMIT: u64 = 1 << 30;
 /// The longest time between two looks at a unit, in ticks. The service treats a longer time as a pause.
 const PAUSE: u64 = 1 << 25;
 
-fn counts(counts: Counts) -> String {
-    let Counts { ended, chip_busy, entered } = counts;
+fn counts(counts: UnitCounts) -> String {
+    let UnitCounts { ended, chip_busy, entered } = counts;
     format!("(counts #x{ended:08x} #x{chip_busy:08x} #x{entered:08x})")
 }
 
@@ -38,7 +38,7 @@ fn the_judgement_is_the_function_that_ships() {
     let mut stuck_steps = 0;
     for _ in 0..4_000 {
         let count = |random: &mut Random| random.one_of(&[0, 1, u32::MAX]);
-        let mut some = || Counts {
+        let mut some = || UnitCounts {
             ended: count(&mut random),
             chip_busy: count(&mut random),
             entered: count(&mut random),

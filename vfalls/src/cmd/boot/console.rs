@@ -7,11 +7,11 @@ use platform::memory_map::escape::{DLE, END};
 #[derive(Debug, Default)]
 pub struct Console {
     text: Vec<u8>,
-    state: State,
+    state: ConsoleState,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ConsoleState {
     #[default]
     Text,
     Escape,
@@ -25,15 +25,17 @@ impl Console {
         let old = self.text.len();
         for byte in bytes {
             self.state = match (&self.state, *byte) {
-                (State::Text, DLE) => State::Escape,
-                (State::Escape, END) => State::Code(0),
-                (State::Code(code), digit @ b'0'..=b'9') => {
-                    State::Code(code.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+                (ConsoleState::Text, DLE) => ConsoleState::Escape,
+                (ConsoleState::Escape, END) => ConsoleState::Code(0),
+                (ConsoleState::Code(code), digit @ b'0'..=b'9') => {
+                    ConsoleState::Code(code.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
                 }
-                (State::Code(code), _) | (State::Ended(code), _) => State::Ended(*code),
-                (State::Text | State::Escape, byte) => {
+                (ConsoleState::Code(code), _) | (ConsoleState::Ended(code), _) => {
+                    ConsoleState::Ended(*code)
+                }
+                (ConsoleState::Text | ConsoleState::Escape, byte) => {
                     self.text.push(byte);
-                    State::Text
+                    ConsoleState::Text
                 }
             };
         }
@@ -49,7 +51,7 @@ impl Console {
     /// Returns the guest's exit code; `None` if the guest has not ended.
     pub fn ended(&self) -> Option<u64> {
         match self.state {
-            State::Ended(code) => Some(code),
+            ConsoleState::Ended(code) => Some(code),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use simulator::input;
 use simulator::machine::description::{self, Described, Description, GuestMemory, Value};
 use simulator::machine::guests::NamedGuest;
 
-use crate::cmd::boot::images::Image;
+use crate::cmd::boot::images::ImageFile;
 
 /// A complete machine description, and the machine and guests that it describes.
 pub(crate) struct CompleteDescription {
@@ -23,7 +23,7 @@ pub(crate) struct CompleteDescription {
     pub(crate) bytes: Vec<u8>,
     pub(crate) machine: Machine,
     pub(crate) guests: Vec<NamedGuest>,
-    pub(crate) images: Vec<Image>,
+    pub(crate) images: Vec<ImageFile>,
 }
 
 /// Reads a binary or TOML description, and adds the memory and the entry of each guest. If `images`
@@ -31,7 +31,7 @@ pub(crate) struct CompleteDescription {
 /// number of guests.
 pub(crate) fn from_file(
     path: &Path,
-    images: Vec<Image>,
+    images: Vec<ImageFile>,
     memory: u64,
 ) -> anyhow::Result<CompleteDescription> {
     let name = || path.display().to_string();
@@ -50,7 +50,7 @@ pub(crate) fn from_file(
 pub(crate) fn with_one_guest(
     machine: Machine,
     strands: &[StrandId],
-    image: Image,
+    image: ImageFile,
     memory: u64,
 ) -> anyhow::Result<CompleteDescription> {
     let all_rights = GuestConfig::new(strands.iter().copied().collect(), Grant::ALL);
@@ -65,7 +65,7 @@ pub(crate) const fn real(memory: u64) -> Range<u64> {
 
 fn complete(
     mut description: Description,
-    mut images: Vec<Image>,
+    mut images: Vec<ImageFile>,
     memory: u64,
 ) -> anyhow::Result<CompleteDescription> {
     let list = description.nodes.iter().find(|node| node.name == "guests");
@@ -77,7 +77,7 @@ fn complete(
         })
         .collect();
     if images.is_empty() {
-        images = vec![Image::bundled_guest(&real(memory))?; guests.len()];
+        images = vec![ImageFile::bundled_guest(&real(memory))?; guests.len()];
     }
     ensure!(
         guests.len() == images.len(),

@@ -19,7 +19,7 @@ use simulator::machine::clock::HZ;
 use simulator::machine::guests::NamedGuest;
 
 use super::elf;
-use super::images::Image;
+use super::images::ImageFile;
 use crate::cmd::events_out::{FileArgs, Outputs};
 use crate::exit::Mismatch;
 use crate::output::{Force, OutputFile};
@@ -69,7 +69,7 @@ impl Events {
         args: &EventArgs,
         force: Force,
         execution: &mut Execution,
-        (hypervisor, interfaces): (&Image, &Interfaces),
+        (hypervisor, interfaces): (&ImageFile, &Interfaces),
         guests: &[NamedGuest],
     ) -> anyhow::Result<Self> {
         let EventArgs { files, observed_out, dump } = args;
@@ -159,7 +159,7 @@ impl Events {
 /// Finds the rings of a loaded hypervisor, and switches tracing on. Prints a message if the image has no rings.
 fn switched_on(
     execution: &mut Execution,
-    hypervisor: &Image,
+    hypervisor: &ImageFile,
     interfaces: &Interfaces,
 ) -> anyhow::Result<Option<Rings>> {
     let Some(at) = interfaces.at(Interface::Events) else {

@@ -21,7 +21,7 @@ const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
 /// An ELF file for SPARC V9, and its origin.
 #[derive(Clone)]
-pub(crate) struct Image {
+pub(crate) struct ImageFile {
     /// The name of the image in messages.
     pub(crate) name: String,
     /// The path; `None` for a bundled image.
@@ -30,7 +30,7 @@ pub(crate) struct Image {
     pub(crate) entry: u64,
 }
 
-impl Image {
+impl ImageFile {
     /// Reads an image that must fit into `memory`.
     pub(crate) fn read(path: &Path, memory: &Range<u64>) -> anyhow::Result<Self> {
         let bytes = input::read(path, MAX_IMAGE_BYTES)?;

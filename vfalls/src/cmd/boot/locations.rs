@@ -7,7 +7,7 @@ use object::{BigEndian, Object};
 
 use crate::cmd::boot::consoles::Consoles;
 use crate::cmd::boot::description::CompleteDescription;
-use crate::cmd::boot::images::Image;
+use crate::cmd::boot::images::ImageFile;
 use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 use crate::symbols::debugging::DebugInfo;
@@ -17,7 +17,7 @@ use crate::symbols::debugging::DebugInfo;
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
-    hypervisor: &Image,
+    hypervisor: &ImageFile,
     complete: &CompleteDescription,
 ) -> io::Result<()> {
     for (number, (guest, image)) in complete.guests.iter().zip(&complete.images).enumerate() {
@@ -47,7 +47,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-impl Image {
+impl ImageFile {
     /// Reads the word at a virtual address in the image file.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;

@@ -43,7 +43,7 @@ use self::consoles::Consoles;
 use self::description::CompleteDescription;
 use self::events::{EventArgs, Events};
 use self::gdb::Debugged;
-use self::images::Image;
+use self::images::ImageFile;
 
 /// Boot guests under the hypervisor, on a simulated machine that executes their instructions
 ///
@@ -163,8 +163,8 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let memory = args.memory << 20;
     let hypervisor = match &args.hypervisor {
-        Some(path) => Image::read(path, &map::HYPERVISOR)?,
-        None => Image::bundled_hypervisor()?,
+        Some(path) => ImageFile::read(path, &map::HYPERVISOR)?,
+        None => ImageFile::bundled_hypervisor()?,
     };
     let interfaces = hypervisor.interfaces()?;
     ensure!(
@@ -287,14 +287,14 @@ fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
 impl BootArgs {
     fn describe(&self, memory: u64) -> anyhow::Result<CompleteDescription> {
         let real = description::real(memory);
-        let images = self.guests.iter().map(|path| Image::read(path, &real));
-        let mut images: Vec<Image> = images.collect::<anyhow::Result<_>>()?;
+        let images = self.guests.iter().map(|path| ImageFile::read(path, &real));
+        let mut images: Vec<ImageFile> = images.collect::<anyhow::Result<_>>()?;
         if let Some(md) = &self.md {
             return description::from_file(md, images, memory);
         }
         let (image, default) = match images.pop() {
             Some(image) => (image, "0"),
-            None => (Image::bundled_guest(&real)?, "0-7"),
+            None => (ImageFile::bundled_guest(&real)?, "0-7"),
         };
         ensure!(
             images.is_empty(),
@@ -337,7 +337,7 @@ impl BootArgs {
 /// Loads the reset code, the hypervisor, the guests and the machine description into memory.
 fn load(
     execution: &mut Execution,
-    hypervisor: &Image,
+    hypervisor: &ImageFile,
     complete: &CompleteDescription,
     memory: u64,
 ) -> anyhow::Result<()> {

@@ -99,7 +99,7 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
 
 /// One row of the table: all uses of the same bytes by the same instruction, in any thread.
 #[derive(Default)]
-struct Group<'a> {
+struct UseGroup<'a> {
     code: Option<&'a Code>,
     nodes: BTreeSet<usize>,
     threads: BTreeSet<usize>,
@@ -109,7 +109,7 @@ struct Group<'a> {
 /// Returns a table of the users of a line. The rows are sorted by the lowest byte used, and then by
 /// the number of uses, in descending order.
 fn users(line: &SharedLine) -> String {
-    let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, UseGroup<'_>> = BTreeMap::new();
     for user in &line.users {
         let key = (user.bytes, user.instruction, user.what);
         let group = groups.entry(key).or_default();

@@ -6,14 +6,14 @@ use crate::numbers;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    pub(super) trap: Trap,
+    pub(super) trap: SoftwareTrap,
     /// The values of the registers before the call.
     pub(super) registers: Registers,
 }
 
 /// A software trap that enters the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trap {
+pub(super) enum SoftwareTrap {
     /// Trap 0x80.
     Fast,
     /// A trap from 0x81 to 0xfe.
@@ -47,9 +47,9 @@ pub(super) fn parse(text: &str) -> Result<Option<(u64, Call)>, Malformed> {
     let mut word = || words.next().ok_or_else(|| Malformed::new(text, FORM));
     let strand = number(word()?)?;
     let (trap, function) = match word()? {
-        "fast" => (Trap::Fast, Some(number(word()?)?)),
-        "core" => (Trap::Core, Some(number(word()?)?)),
-        "trap" => (Trap::Other(trap_number(word()?)?), None),
+        "fast" => (SoftwareTrap::Fast, Some(number(word()?)?)),
+        "core" => (SoftwareTrap::Core, Some(number(word()?)?)),
+        "trap" => (SoftwareTrap::Other(trap_number(word()?)?), None),
         other => return Err(Malformed::new(other, "fast, core or trap")),
     };
     let mut registers = [0; 6];
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn calls_are_parsed_and_comments_skipped() {
         let registers = [6, u64::MAX, 0, 0, 0, 0x107].into();
-        let call = Call { trap: Trap::Fast, registers };
+        let call = Call { trap: SoftwareTrap::Fast, registers };
         for text in [
             "70 fast 0x107 6 0xffffffffffffffff",
             "  0x46\tfast  263 0X6 18446744073709551615 0 0 0 # set\r\n",
@@ -99,7 +99,7 @@ mod tests {
             ("3 trap 129 1 2", 0x81, [1, 2, 0, 0, 0, 0]),
             ("3 trap 0xfe 1 2 3 4 5 6 # six", 0xfe, [1, 2, 3, 4, 5, 6]),
         ] {
-            let call = Call { trap: Trap::Other(number), registers: registers.into() };
+            let call = Call { trap: SoftwareTrap::Other(number), registers: registers.into() };
             assert_eq!(parse(text), Ok(Some((3, call))), "{text}");
         }
         for text in ["", " \t\r\n", "#", " # 0 fast"] {

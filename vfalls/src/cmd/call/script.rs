@@ -8,7 +8,7 @@ use guest_abi::trap::EXIT;
 use hv_core::GuestId;
 use perfctr_service::GuestConfig;
 
-use super::line::{self, Call, Malformed, Trap};
+use super::line::{self, Call, Malformed, SoftwareTrap};
 
 /// The maximum length of a line, in bytes.
 const MAX_LINE_BYTES: usize = 1 << 16;
@@ -76,7 +76,7 @@ impl<R: Read> Script<R> {
         let (strand, guest) = self
             .guest_of(number)
             .map_err(|expected| self.error(Malformed::new(&number.to_string(), expected)))?;
-        if (call.trap, call.registers.o5) == (Trap::Core, EXIT) {
+        if (call.trap, call.registers.o5) == (SoftwareTrap::Core, EXIT) {
             self.guests[guest].stopped = Some(self.number);
         }
         Ok(Some((strand, call)))

@@ -10,7 +10,7 @@ use perfctr_service::{GuestConfig, PerfCounterService};
 use platform::Machine;
 use platform::models::Devices;
 
-use super::line::{Call, Trap};
+use super::line::{Call, SoftwareTrap};
 
 type CallServices<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
@@ -66,11 +66,11 @@ impl<'a> Session<'a> {
         let mut registers = call.registers;
         if let Some(strand) = &self.strands[strand.index()] {
             match call.trap {
-                Trap::Fast => strand.fast_trap(&mut registers),
-                Trap::Core => match strand.core_trap(&mut registers) {
+                SoftwareTrap::Fast => strand.fast_trap(&mut registers),
+                SoftwareTrap::Core => match strand.core_trap(&mut registers) {
                     TrapOutcome::Resume | TrapOutcome::Exit(_) => {}
                 },
-                Trap::Other(number) => strand.software_trap(number, &mut registers),
+                SoftwareTrap::Other(number) => strand.software_trap(number, &mut registers),
             }
         }
         registers

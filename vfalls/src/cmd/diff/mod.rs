@@ -73,7 +73,7 @@ struct Difference {
 
 /// A string, or a list of strings, that differs between the runs.
 #[derive(Debug, Serialize)]
-struct Setting {
+struct SettingDifference {
     name: String,
     a: Option<String>,
     b: Option<String>,
@@ -81,7 +81,7 @@ struct Setting {
 
 #[derive(Debug, Serialize)]
 struct Differences {
-    settings: Vec<Setting>,
+    settings: Vec<SettingDifference>,
     numbers: Vec<Difference>,
     /// The spread of each run's cycles.
     #[serde(skip)]
@@ -109,7 +109,7 @@ impl Differences {
     /// come last.
     fn new(a: &Values, b: &Values) -> Self {
         let settings = pairs(&a.texts, &b.texts).filter(|(_, [a, b])| a != b);
-        let settings = settings.map(|(name, [a, b])| Setting {
+        let settings = settings.map(|(name, [a, b])| SettingDifference {
             name: name.clone(),
             a: a.cloned(),
             b: b.cloned(),
@@ -138,7 +138,7 @@ impl Differences {
         }
         if !self.settings.is_empty() {
             let mut table = table::with_header(&format!("set|{a}|{b}"));
-            for Setting { name, a, b } in &self.settings {
+            for SettingDifference { name, a, b } in &self.settings {
                 let cell = |text: &Option<String>| {
                     text.as_deref().map_or("-".to_owned(), |text| cut(text, 40))
                 };

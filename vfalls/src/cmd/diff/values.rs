@@ -55,14 +55,15 @@ impl Values {
             values.spread = spreads.fold(0.0, f64::max);
         }
         let Value::Object(fields) = serde_json::to_value(run)? else { return Ok(values) };
-        let mut direct = Group { prefix: "", numbers: Numbers::new(), texts: &mut values.texts };
+        let mut direct =
+            GroupReader { prefix: "", numbers: Numbers::new(), texts: &mut values.texts };
         for (key, value) in fields.iter().filter(|(_, value)| !has_fields(value)) {
             direct.add(key, key, value);
         }
         values.numbers.insert(RUN.to_owned(), direct.numbers);
         for (key, value) in fields.iter().filter(|(_, value)| has_fields(value)) {
             let mut group =
-                Group { prefix: key, numbers: Numbers::new(), texts: &mut values.texts };
+                GroupReader { prefix: key, numbers: Numbers::new(), texts: &mut values.texts };
             group.add("", "", value);
             values.numbers.insert(key.clone(), group.numbers);
         }
@@ -75,14 +76,14 @@ const fn has_fields(value: &Value) -> bool {
 }
 
 /// A group of numbers, while it is read.
-struct Group<'v> {
+struct GroupReader<'v> {
     /// What the names of strings begin with.
     prefix: &'v str,
     numbers: Numbers,
     texts: &'v mut BTreeMap<String, String>,
 }
 
-impl Group<'_> {
+impl GroupReader<'_> {
     fn add(&mut self, name: &str, kind: &str, value: &Value) {
         match value {
             Value::Number(number) => {

@@ -12,7 +12,7 @@ use simulator::run::Replayed;
 const STACK: usize = 8 << 20;
 
 /// A replay that is not shown.
-pub(super) trait Job: Send {
+pub(super) trait BackgroundJob: Send {
     type Done: Send;
 
     /// Performs the replay. Returns soon after `stop` becomes `true`.
@@ -20,7 +20,7 @@ pub(super) trait Job: Send {
 }
 
 /// The jobs that no host thread has taken yet, and the results of those that are done.
-pub(super) struct BackgroundJobs<J: Job> {
+pub(super) struct BackgroundJobs<J: BackgroundJob> {
     left: Mutex<std::vec::IntoIter<J>>,
     done: Mutex<Vec<J::Done>>,
     stop: AtomicBool,
@@ -28,7 +28,7 @@ pub(super) struct BackgroundJobs<J: Job> {
 
 type Worker<'scope> = ScopedJoinHandle<'scope, anyhow::Result<()>>;
 
-impl<J: Job> BackgroundJobs<J> {
+impl<J: BackgroundJob> BackgroundJobs<J> {
     pub(super) fn new(jobs: Vec<J>) -> Self {
         let left = Mutex::new(jobs.into_iter());
         Self { left, done: Mutex::default(), stop: AtomicBool::new(false) }

@@ -11,7 +11,7 @@ use simulator::run::{Replayed, Spread};
 
 use crate::cmd::source::ReplaySource;
 use crate::cmd::stat::ReplayArgs;
-use crate::cmd::stat::background::{BackgroundJobs, Job};
+use crate::cmd::stat::background::{BackgroundJob, BackgroundJobs};
 use crate::table::{self, WIDTH, wrap};
 
 /// The maximum length of a recording, in references, that `stat` replays a second time. The second replay shows whether the order of the
@@ -37,7 +37,7 @@ enum Purpose {
 }
 
 /// A replay that is done only for its number of cycles.
-struct Order<'a> {
+struct ExtraReplay<'a> {
     number: usize,
     source: &'a ReplaySource,
     setup: Setup,
@@ -47,7 +47,7 @@ struct Order<'a> {
 /// A replay's purpose, its index, and its number of cycles. The cycles are `None` if the recording is too long for a check.
 type Done = (Purpose, usize, Option<u64>);
 
-impl Job for Order<'_> {
+impl BackgroundJob for ExtraReplay<'_> {
     type Done = Done;
 
     fn run(self, stop: &AtomicBool) -> anyhow::Result<Done> {
@@ -69,7 +69,7 @@ impl Job for Order<'_> {
 
 /// The replays that `stat` performs in addition to the replay that it shows.
 pub(super) struct Orders<'a> {
-    jobs: Vec<Order<'a>>,
+    jobs: Vec<ExtraReplay<'a>>,
     /// Why the order is not checked; `None` if it is checked, or if it cannot matter.
     unchecked: Option<String>,
 }
@@ -109,14 +109,14 @@ impl<'a> Orders<'a> {
         };
         let job = |late: u64| {
             let setup = setup.repeated(Vec::new(), late);
-            Order { number: late as usize, source, setup, purpose }
+            ExtraReplay { number: late as usize, source, setup, purpose }
         };
         let mut jobs: Vec<_> = (1..=others).map(job).collect();
         for (number, source) in earlier.iter().enumerate() {
             // The program may be at different addresses in each recording.
             let region = replay.region_of(source, &source.open()?, setup.machine)?;
             let setup = setup.repeated(Vec::new(), 0).region(region);
-            jobs.push(Order { number, source, setup, purpose: Purpose::Repeat });
+            jobs.push(ExtraReplay { number, source, setup, purpose: Purpose::Repeat });
         }
         Ok(Self { jobs, unchecked })
     }

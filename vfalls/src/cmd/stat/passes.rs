@@ -9,7 +9,7 @@ use simulator::replay::{Prepared, Selection, Setup, Stage};
 use simulator::run::{Replayed, Total};
 
 use crate::cmd::source::ReplaySource;
-use crate::cmd::stat::background::{BackgroundJobs, Job};
+use crate::cmd::stat::background::{BackgroundJob, BackgroundJobs};
 use crate::plain;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::Samples;
@@ -22,7 +22,7 @@ struct Pass<'a> {
     bar: ProgressBar,
 }
 
-impl Job for Pass<'_> {
+impl BackgroundJob for Pass<'_> {
     type Done = (usize, Replayed, Samples);
 
     fn run(self, stop: &AtomicBool) -> anyhow::Result<Self::Done> {

@@ -62,7 +62,7 @@ impl LiveSample {
     }
 }
 
-struct State {
+struct LiveState {
     pace: Pace,
     /// How many more samples the replay may take during the pause.
     steps: u64,
@@ -71,13 +71,14 @@ struct State {
     latest: Option<LiveSample>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+/// What the view shares with the replay's thread.
+struct SharedState {
+    state: Mutex<LiveState>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedState {
+    fn state(&self) -> MutexGuard<'_, LiveState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,14 +121,14 @@ impl Shared {
 
 /// A replay that runs in its own thread.
 pub(crate) struct Live {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     thread: Option<JoinHandle<Result<Replayed, RunError>>>,
 }
 
 impl Live {
     pub(crate) fn start(prepared: Prepared, pace: Pace) -> anyhow::Result<Self> {
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State { pace, steps: 0, stopped: false, latest: None }),
+        let shared = Arc::new(SharedState {
+            state: Mutex::new(LiveState { pace, steps: 0, stopped: false, latest: None }),
             changed: Condvar::new(),
         });
         let of_thread = Arc::clone(&shared);

@@ -80,7 +80,7 @@ const SERIES: [Series; 4] = [
 ];
 
 /// The cost of a program of one size.
-struct Point {
+struct GrowthPoint {
     size: u64,
     references: u64,
     /// The number of instructions for each reference.
@@ -102,8 +102,8 @@ fn run(stat: &Stat<'_>, recorded: &Recorded) -> anyhow::Result<(f64, u64)> {
 }
 
 impl Series {
-    fn measure(&self, stat: &Stat<'_>) -> anyhow::Result<Vec<Point>> {
-        let mut points: Vec<Point> = Vec::new();
+    fn measure(&self, stat: &Stat<'_>) -> anyhow::Result<Vec<GrowthPoint>> {
+        let mut points: Vec<GrowthPoint> = Vec::new();
         for &size in self.counted.iter().chain(self.timed) {
             let recorded = stat.record(&(self.made)(size))?;
             let (nanoseconds, memory) = run(stat, &recorded)?;
@@ -114,16 +114,24 @@ impl Series {
                 }
                 _ => (stat.instructions(&recorded, &[])? as f64 / references as f64, false),
             };
-            points.push(Point { size, references, instructions, estimated, nanoseconds, memory });
+            points.push(GrowthPoint {
+                size,
+                references,
+                instructions,
+                estimated,
+                nanoseconds,
+                memory,
+            });
         }
         Ok(points)
     }
 
     /// Returns a message if the instructions for each reference, or the memory, grow faster than the input.
-    fn violation(&self, points: &[Point]) -> Option<String> {
+    fn violation(&self, points: &[GrowthPoint]) -> Option<String> {
         let first = points.iter().find(|point| point.size == self.base_size)?;
         let larger = || points.iter().filter(|point| point.size > self.base_size);
-        let most = |point: &Point| if point.estimated { MAX_ESTIMATED_GROWTH } else { MAX_GROWTH };
+        let most =
+            |point: &GrowthPoint| if point.estimated { MAX_ESTIMATED_GROWTH } else { MAX_GROWTH };
         let slow = larger().find(|point| point.instructions > most(point) * first.instructions);
         let slow = slow.map(|point| {
             format!(
@@ -146,7 +154,7 @@ impl Series {
 }
 
 /// The costs of all series.
-pub(super) struct Costs(Vec<Vec<Point>>);
+pub(super) struct Costs(Vec<Vec<GrowthPoint>>);
 
 impl Costs {
     pub(super) fn measure(stat: &Stat<'_>) -> anyhow::Result<Self> {
@@ -174,7 +182,7 @@ impl Costs {
     }
 
     pub(super) fn picture(&self) -> Option<String> {
-        let curve = |(series, points): (&Series, &Vec<Point>)| Curve {
+        let curve = |(series, points): (&Series, &Vec<GrowthPoint>)| Curve {
             label: series.label.to_owned(),
             points: points
                 .iter()
@@ -208,9 +216,9 @@ impl Costs {
 mod tests {
     use super::*;
 
-    fn point(size: u64, instructions: f64, memory: u64) -> Point {
+    fn point(size: u64, instructions: f64, memory: u64) -> GrowthPoint {
         let estimated = SERIES[0].timed.contains(&size);
-        Point { size, references: size, instructions, estimated, nanoseconds: 1.0, memory }
+        GrowthPoint { size, references: size, instructions, estimated, nanoseconds: 1.0, memory }
     }
 
     #[test]

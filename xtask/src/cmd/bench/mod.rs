@@ -69,7 +69,7 @@ pub struct BenchArgs {
 
 /// The content of the file that `--json` writes.
 #[derive(Serialize)]
-struct Report {
+struct BenchReport {
     instructions: BTreeMap<&'static str, u64>,
     ns_ratio_to_rustsbi: BTreeMap<String, f64>,
     threads: BTreeMap<String, calls::Rates>,
@@ -132,7 +132,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     let recording = bench.record()?;
     bench.progress.finish_and_clear();
     if let Some(file) = file {
-        file.complete_json(&Report {
+        file.complete_json(&BenchReport {
             instructions,
             ns_ratio_to_rustsbi: times.ratios(),
             threads: times.threads(),

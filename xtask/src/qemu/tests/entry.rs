@@ -1,8 +1,8 @@
 use super::*;
 
-fn image(symbols: &[(u64, &str)], code: &[u32]) -> Image {
+fn image(symbols: &[(u64, &str)], code: &[u32]) -> EntryCode {
     let name = |(address, name): &(u64, &str)| (*address, BTreeSet::from([(*name).to_owned()]));
-    Image {
+    EntryCode {
         symbols: symbols.iter().map(name).collect(),
         code: (0x1000..).step_by(4).zip(code.iter().copied()).collect(),
         constants: (0x5000, Vec::new()),

@@ -11,16 +11,16 @@ use std::string::String;
 use std::thread::panicking;
 use std::vec::Vec;
 
-use crate::sync::steps::word::{Operation, WordLocation};
+use crate::sync::steps::word::{WordLocation, WordOperation};
 use crate::sync::steps::{DEAD, Dead};
 
 std::thread_local! {
-    static RUN: RefCell<Option<Run>> = const { RefCell::new(None) };
+    static RUN: RefCell<Option<StrandExecution>> = const { RefCell::new(None) };
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A word, and how strands use the word.
-pub(super) struct Word {
+pub(super) struct UsedWord {
     pub(super) initial: u64,
     pub(super) mask: u64,
     /// The strands that use the word: one bit for each strand.
@@ -29,7 +29,7 @@ pub(super) struct Word {
     pub(super) changes: bool,
 }
 
-impl Word {
+impl UsedWord {
     /// Returns `true` if the order of accesses to the word makes a difference.
     pub(super) fn is_shared(&self) -> bool {
         self.changes && self.users.count_ones() > 1
@@ -40,7 +40,7 @@ impl Word {
 #[derive(Default)]
 pub(super) struct Words {
     pub(super) numbers: HashMap<usize, usize>,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<UsedWord>,
     /// `true` if the search must begin again, because a word is used in a new way.
     pub(super) outdated: bool,
 }
@@ -50,7 +50,7 @@ impl Words {
         let Self { numbers, words, .. } = self;
         *numbers.entry(location.address).or_insert_with(|| {
             let WordLocation { initial, mask, .. } = location;
-            words.push(Word { initial, mask, users: 0, changes: false });
+            words.push(UsedWord { initial, mask, users: 0, changes: false });
             words.len() - 1
         })
     }
@@ -72,7 +72,7 @@ impl Words {
 #[derive(Clone, Debug)]
 pub(super) enum NextAction {
     /// Performs the operation on the word with this number. With `Some(value)`, first waits until the word no longer holds `value`.
-    Takes(usize, Operation, Option<u64>),
+    Takes(usize, WordOperation, Option<u64>),
     /// The strand makes a choice. The search tries every answer below this number.
     Chooses(u64),
     /// The strand begins a round with this value.
@@ -82,7 +82,7 @@ pub(super) enum NextAction {
 }
 
 /// The current execution of a strand's code.
-pub(super) struct Run {
+pub(super) struct StrandExecution {
     pub(super) words: Words,
     /// The executing strand, as one bit.
     pub(super) strand: u64,
@@ -108,20 +108,20 @@ pub(super) enum Answers {
     /// The strand gets these answers, and then stops. `usize` is the number of answers given so far. `NextAction` is the step that has no answer.
     Known(Vec<u64>, usize, Option<NextAction>),
     /// The code executes to its end, on this memory.
-    Memory(Memory),
+    Memory(MemoryContents),
 }
 
 /// The contents of all words. For each word, holds the bits that differ from the word's initial value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory(pub(super) Vec<u64>);
+pub(super) struct MemoryContents(pub(super) Vec<u64>);
 
-impl Memory {
+impl MemoryContents {
     pub(super) fn read(&self, words: &Words, number: usize) -> u64 {
         self.0.get(number).copied().unwrap_or(0) ^ words.words[number].initial
     }
 
     /// Performs an operation. Returns the old value.
-    pub(super) fn take(&mut self, words: &Words, number: usize, operation: Operation) -> u64 {
+    pub(super) fn take(&mut self, words: &Words, number: usize, operation: WordOperation) -> u64 {
         let old = self.read(words, number);
         if operation.writes() {
             let word = &words.words[number];
@@ -142,7 +142,7 @@ pub(super) fn death(strand: usize) -> WordLocation {
 /// Returns the value that a step of the executing strand finds. Returns `None` if no search is active, or if the strand has stopped.
 pub(in crate::sync::steps) fn perform(
     location: impl FnOnce() -> WordLocation,
-    operation: Operation,
+    operation: WordOperation,
 ) -> Option<u64> {
     if !ACTIVE.get() {
         return None;
@@ -178,7 +178,7 @@ pub(in crate::sync::steps) fn perform(
     })
 }
 
-fn with_run(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
+fn with_run(answer: impl FnOnce(&mut StrandExecution) -> Option<u64>) -> Option<u64> {
     let answer = RUN.with_borrow_mut(|run| run.as_mut().map(answer))?;
     if answer.is_none() {
         DEAD.with(|dead| dead.set(true));
@@ -187,7 +187,7 @@ fn with_run(answer: impl FnOnce(&mut Run) -> Option<u64>) -> Option<u64> {
     answer
 }
 
-impl Run {
+impl StrandExecution {
     pub(super) fn next_answer(&mut self, then: NextAction) -> Option<u64> {
         let Answers::Known(answers, given, next) = &mut self.answers else {
             return Some(0);
@@ -250,17 +250,20 @@ fn wait(location: WordLocation) {
             run.spins = Spins::Waits(word, 0);
             Some(0)
         });
-        perform(|| location, Operation::Load);
+        perform(|| location, WordOperation::Load);
     }
 }
 
 /// Returns `true` if the strand with this number is dead.
 pub fn is_dead(strand: usize) -> bool {
-    perform(|| death(strand), Operation::Load) == Some(1)
+    perform(|| death(strand), WordOperation::Load) == Some(1)
 }
 
 /// Executes a strand's code. Returns the run in its state afterwards, and the code's result or its panic message.
-pub(super) fn execute<R>(run: Run, code: impl FnOnce() -> R) -> (Run, Result<R, String>) {
+pub(super) fn execute<R>(
+    run: StrandExecution,
+    code: impl FnOnce() -> R,
+) -> (StrandExecution, Result<R, String>) {
     RUN.set(Some(run));
     ACTIVE.set(true);
     let result = catch_unwind(AssertUnwindSafe(code));

@@ -3,13 +3,13 @@
 use guest_abi::StrandId;
 use simulator::execute::Stop;
 
-use super::machine::{self, Machine, PointKind, Resume, StopReason, Watchpoint};
+use super::machine::{self, DebuggedMachine, PointKind, Resume, StopReason, Watchpoint};
 use super::packets::{self, MAX_PACKET_BYTES, Packets, Received, bytes, digits, number};
 use super::registers;
 
 /// A machine that a debugger controls or can connect to. A new machine waits for a debugger.
 pub struct Debugger<'a> {
-    pub(super) machine: Machine<'a>,
+    pub(super) machine: DebuggedMachine<'a>,
     packets: Packets,
     /// The latest packet that was sent. The debugger may ask for it again.
     sent: Vec<u8>,
@@ -50,7 +50,7 @@ const SIGABRT: u8 = 6;
 
 impl<'a> Debugger<'a> {
     /// Returns a machine without a debugger. The first debugger starts with strand `selected`.
-    pub fn new(machine: Machine<'a>, selected: StrandId) -> Self {
+    pub fn new(machine: DebuggedMachine<'a>, selected: StrandId) -> Self {
         Self {
             machine,
             packets: Packets::default(),

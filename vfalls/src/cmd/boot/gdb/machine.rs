@@ -11,7 +11,7 @@ use simulator::machine::guests::NamedGuest;
 use simulator::recording::Kind;
 
 /// A machine that a debugger controls. The guests are in the order of their memory.
-pub struct Machine<'a> {
+pub struct DebuggedMachine<'a> {
     pub(super) execution: &'a mut Execution,
     guests: &'a [NamedGuest],
     addresses: Addresses,
@@ -100,7 +100,7 @@ impl Watchpoint {
     }
 }
 
-impl<'a> Machine<'a> {
+impl<'a> DebuggedMachine<'a> {
     /// Returns a machine for a debugger. Each guest has `memory` bytes.
     pub fn new(execution: &'a mut Execution, guests: &'a [NamedGuest], memory: u64) -> Self {
         let strands = guests.iter().map(|guest| guest.config.strands).collect();

@@ -31,7 +31,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::say::say;
 
 pub use debugger::Debugger;
-pub use machine::Machine;
+pub use machine::DebuggedMachine;
 
 /// A machine that gdb debugs, with the consoles and the output of `boot`.
 pub(crate) struct Debugged<'a, W> {
@@ -88,7 +88,7 @@ impl<W: Write> Debugged<'_, W> {
 
     fn serve(self, listener: &TcpListener, first: StrandId) -> anyhow::Result<Stop> {
         let Self { execution, consoles, complete, memory, output } = self;
-        let machine = Machine::new(execution, &complete.guests, memory);
+        let machine = DebuggedMachine::new(execution, &complete.guests, memory);
         let mut debugger = Debugger::new(machine, first);
         let mut connection = None;
         loop {
