@@ -16,7 +16,7 @@ use crate::table;
 
 /// The result of simulating one method in one situation. Times are in nanoseconds.
 #[derive(Debug, Serialize)]
-pub(super) struct Outcome {
+pub(super) struct LockResult {
     way: &'static str,
     trouble: Trouble,
     drift_ppm: i64,
@@ -46,12 +46,13 @@ const CONVERGED: i64 = 100_000;
 const ROUNDING: i64 = 2;
 
 /// Simulates every method of locking in every situation, and returns all results.
-pub(super) fn compare() -> Vec<Outcome> {
-    let all = |way: LockMethod| Situation::ALL.map(|situation| Outcome::simulate(way, situation));
+pub(super) fn compare() -> Vec<LockResult> {
+    let all =
+        |way: LockMethod| Situation::ALL.map(|situation| LockResult::simulate(way, situation));
     LockMethod::ALL.into_iter().flat_map(all).collect()
 }
 
-impl Outcome {
+impl LockResult {
     fn simulate(way: LockMethod, situation: Situation) -> Self {
         let mut found = Self {
             way: way.text(),
@@ -109,23 +110,23 @@ impl Outcome {
 }
 
 /// Prints the results of the simulations as a table.
-pub(super) fn print(outcomes: &[Outcome], output: &mut impl Write) -> anyhow::Result<()> {
+pub(super) fn print(results: &[LockResult], output: &mut impl Write) -> anyhow::Result<()> {
     let mut table = table::with_header(
         "way|trouble|>drift ppm|>largest error us|>last quarter us|converges|>steps back|>largest us|>at limit|>turns",
     );
-    for outcome in outcomes {
-        let [least, greatest] = outcome.last_quarter.map(microseconds);
+    for result in results {
+        let [least, greatest] = result.last_quarter.map(microseconds);
         table.add_row([
-            outcome.way.to_owned(),
-            outcome.trouble.text().to_owned(),
-            outcome.drift_ppm.to_string(),
-            microseconds(outcome.largest_error),
+            result.way.to_owned(),
+            result.trouble.text().to_owned(),
+            result.drift_ppm.to_string(),
+            microseconds(result.largest_error),
             format!("{least} to {greatest}"),
-            if outcome.converges { "yes" } else { "no" }.to_owned(),
-            outcome.steps_back.to_string(),
-            microseconds(outcome.largest_step_back),
-            format!("{}%", outcome.percent_at_limit),
-            outcome.turns.to_string(),
+            if result.converges { "yes" } else { "no" }.to_owned(),
+            result.steps_back.to_string(),
+            microseconds(result.largest_step_back),
+            format!("{}%", result.percent_at_limit),
+            result.turns.to_string(),
         ]);
     }
     writeln!(output, "{}", table::text(&table))?;

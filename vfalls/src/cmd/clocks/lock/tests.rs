@@ -5,14 +5,14 @@ use hv_core::time::TimeOfDay;
 
 use super::methods::LockMethod;
 use super::situation::{Situation, TICK, Trouble};
-use super::{Outcome, compare};
+use super::{LockResult, compare};
 
 const MICROSECOND: i64 = 1000;
 const MILLISECOND: i64 = 1000 * MICROSECOND;
 
 /// Returns the outcomes of a method for drifts of 80 and 500 parts per million.
-fn outcomes(way: LockMethod, trouble: Trouble) -> [Outcome; 2] {
-    [80, 500].map(|drift| Outcome::simulate(way, Situation { trouble, drift }))
+fn outcomes(way: LockMethod, trouble: Trouble) -> [LockResult; 2] {
+    [80, 500].map(|drift| LockResult::simulate(way, Situation { trouble, drift }))
 }
 
 /// The text about bounding: "let the HRT free-run until it differs by 1.5 ticks, then bring it back"; "the timer would not be
