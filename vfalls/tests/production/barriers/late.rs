@@ -47,9 +47,9 @@ pub(super) struct Scene {
     pub(super) barrier: (&'static str, &'static str, usize),
     /// Boots the image, and brings the machine to the start of the scene.
     prepare: fn(&[u8]) -> Booted,
-    /// Lets a strand pass the barrier at the given address. The strand then does as much as it can before its stores complete, while
-    /// another strand acts. Returns `true` if the scene ends as it must.
-    plays: fn(&mut DelayedStores<'_>, u64) -> bool,
+    /// Lets a strand pass the barrier, which has these addresses. The strand then does as much as it can before its stores complete,
+    /// while another strand acts. Returns `true` if the scene ends as it must.
+    plays: fn(&mut DelayedStores<'_>, &[u64]) -> bool,
 }
 
 pub(super) const SCENES: [Scene; 7] = [
@@ -229,7 +229,7 @@ fn remove(booted: &mut Booted, removed: &[u64]) {
 
 impl Scene {
     /// Plays the scene with an image from which some barriers are removed. Returns `true` if the scene ends as it must.
-    pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: u64) -> bool {
+    pub(super) fn is_right(&self, image: &[u8], removed: &[u64], barrier: &[u64]) -> bool {
         let mut booted = (self.prepare)(image);
         remove(&mut booted, removed);
         let call = booted.call_of_list();
@@ -343,9 +343,9 @@ impl<'a> DelayedStores<'a> {
 
     /// Executes a strand alone until it reaches the barrier, and then on until it has to wait for its stores, or until its guest's call has
     /// returned.
-    fn pass_barrier(&mut self, number: usize, barrier: u64) {
+    fn pass_barrier(&mut self, number: usize, barrier: &[u64]) {
         let pc = |late: &Self| late.execution.strand(strand(number)).pc;
-        self.execute_until(number, |late| pc(late) == barrier);
+        self.execute_until(number, |late| barrier.contains(&pc(late)));
         for _ in 0..MAX_STEPS {
             if is_blocked(self.execution, strand(number)) || pc(self) == self.call + 4 {
                 return;

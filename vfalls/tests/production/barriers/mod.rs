@@ -369,12 +369,14 @@ fn the_scenes_find_each_barrier_that_they_need() {
     let judged = judged(&shipped);
     let unneeded = unneeded(&judged);
     for scene in &late::SCENES {
-        let mut of_scene = judged.iter().filter(|(_, row)| (row.0, row.1, row.2) == scene.barrier);
-        let (Barrier { address, .. }, row) = of_scene.next().unwrap();
-        assert!(scene.is_right(&shipped, &[], *address), "{}", scene.name);
-        assert!(scene.is_right(&shipped, &unneeded, *address), "{}", scene.name);
-        let needed = row.3 == Scene(scene.name);
-        assert_eq!(!scene.is_right(&shipped, &[*address], *address), needed, "{}", scene.name);
+        // The compiler may put the barrier into several functions.
+        let of_scene = judged.iter().filter(|(_, row)| (row.0, row.1, row.2) == scene.barrier);
+        let (addresses, rows): (Vec<u64>, Vec<&Row>) =
+            of_scene.map(|(barrier, row)| (barrier.address, *row)).unzip();
+        assert!(scene.is_right(&shipped, &[], &addresses), "{}", scene.name);
+        assert!(scene.is_right(&shipped, &unneeded, &addresses), "{}", scene.name);
+        let needed = rows[0].3 == Scene(scene.name);
+        assert_eq!(!scene.is_right(&shipped, &addresses, &addresses), needed, "{}", scene.name);
     }
     assert!(late::passes_a_right(&shipped, &[]));
     assert!(late::passes_a_right(&shipped, &unneeded));
