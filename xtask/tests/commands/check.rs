@@ -126,7 +126,7 @@ fn every_step_is_taken() {
     }
     assert_eq!(log[0], "cargo xtask bench --budgets []");
     let with_programs = "--test=commands --test=interpreter --test=production --test=browser --test=fast_path --test=c -- --ignored \
-                         --skip the_hypervisor_is_the_same_in_any_directory --skip defect --skip find_each_barrier";
+                         --skip the_hypervisor_is_the_same_in_any_directory --skip defect";
     assert_eq!(log[1], format!("{TOOL} {with_programs} []"));
     assert_eq!(log[2], format!("{APART} --test=readme --test=any_number -- --ignored []"));
     let log = &log[1..];
