@@ -17,6 +17,16 @@ pub(in super::super::super) struct Explored {
     pub(in super::super::super) wrong: Option<String>,
 }
 
+/// A state from which some orders have been explored.
+struct PartlyExplored {
+    key: [u64; 2],
+    state: State,
+    /// The events that have not been explored.
+    events: std::vec::IntoIter<Event>,
+    /// The number of orders that have been explored.
+    orders: u128,
+}
+
 impl Orders {
     /// Explores all orders from the current state, in which both calls are about to begin.
     pub(in super::super) fn explore(&mut self, functions: [u64; 2], allowed: &Allowed) -> Explored {
@@ -28,7 +38,7 @@ impl Orders {
         self.begin(A, functions[A], WRITTEN);
         self.begin(B, functions[B], WRITTEN);
         let state = self.state([Call::Waits; 2], None);
-        let (orders, wrong) = match self.explore_from(&state) {
+        let (orders, wrong) = match self.explore_from(state) {
             Ok(orders) => (orders, None),
             Err(wrong) => (0, Some(format!("{wrong}, after {:?}", self.path))),
         };
@@ -40,13 +50,39 @@ impl Orders {
         Explored { orders, states: self.known.len(), wrong }
     }
 
-    /// Explores all orders from a state. Returns the number of orders.
-    fn explore_from(&mut self, state: &State) -> Result<u128, String> {
+    /// Explores all orders from a state. Returns the number of orders. An order has too many events for a recursive search.
+    fn explore_from(&mut self, state: State) -> Result<u128, String> {
+        let mut begun = Vec::new();
+        let mut found = self.explore_state(state, &mut begun)?;
+        while let Some(partial) = begun.last_mut() {
+            if let Some(orders) = found.take() {
+                partial.orders += orders;
+                self.path.pop();
+            }
+            if let Some(event) = partial.events.next() {
+                self.path.push(event);
+                let next = self.next(&partial.state, event)?;
+                found = self.explore_state(next, &mut begun)?;
+            } else {
+                self.known.insert(partial.key, partial.orders);
+                found = Some(partial.orders);
+                begun.pop();
+            }
+        }
+        Ok(found.unwrap_or(0))
+    }
+
+    /// Returns the number of orders from a state, if the state is known or nothing can happen in it. Otherwise, adds the state to `begun`.
+    fn explore_state(
+        &mut self,
+        state: State,
+        begun: &mut Vec<PartlyExplored>,
+    ) -> Result<Option<u128>, String> {
         let key = state.key();
         if let Some(orders) = self.known.get(&key) {
-            return Ok(*orders);
+            return Ok(Some(*orders));
         }
-        self.enter(state);
+        self.enter(&state);
         let mut events = Vec::new();
         for number in [A, B] {
             if !matches!(state.calls[number], Call::Done(..)) && !self.is_blocked(number) {
@@ -61,19 +97,13 @@ impl Orders {
                 }
             }
         }
-        let mut orders = 0;
-        for event in &events {
-            self.path.push(*event);
-            let next = self.next(state, *event)?;
-            orders += self.explore_from(&next)?;
-            self.path.pop();
-        }
         if events.is_empty() {
-            orders = 1;
-            self.end(state)?;
+            self.end(&state)?;
+            self.known.insert(key, 1);
+            return Ok(Some(1));
         }
-        self.known.insert(key, orders);
-        Ok(orders)
+        begun.push(PartlyExplored { key, state, events: events.into_iter(), orders: 0 });
+        Ok(None)
     }
 
     /// Checks a state in which both calls have returned and all stores are complete.
