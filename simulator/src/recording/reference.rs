@@ -48,18 +48,23 @@ impl Reference {
     /// Returns how this fetched instruction accesses data.
     #[inline(always)]
     pub(crate) const fn data(&self) -> DataAccess {
-        match (self.kind, self.class) {
-            (Kind::FetchModify, Class::Atomic) => DataAccess::Atomic,
-            _ => DataAccess::BY_KIND[self.kind as usize],
+        match self.kind {
+            Kind::FetchLoad => DataAccess::Load,
+            Kind::FetchStore => DataAccess::Store,
+            Kind::FetchModify if matches!(self.class, Class::Atomic) => DataAccess::Atomic,
+            Kind::FetchModify => DataAccess::Both,
+            _ => DataAccess::None,
         }
     }
 
     /// Returns the group in which instruction counters count this fetched instruction.
     #[inline(always)]
     pub(crate) const fn group(&self) -> Group {
-        match self.class {
-            Class::FloatingPoint | Class::Vector => Group::Fgu,
-            _ => Group::BY_FLOW[self.flow as usize],
+        match (self.class, self.flow) {
+            (Class::FloatingPoint | Class::Vector, _) => Group::Fgu,
+            (_, Flow::Next | Flow::Trap) => Group::Other,
+            (_, Flow::NotTaken) => Group::NotTaken,
+            _ => Group::Taken,
         }
     }
 }
@@ -108,17 +113,6 @@ pub(crate) enum Group {
 
 impl Group {
     pub(crate) const COUNT: usize = 4;
-
-    /// The groups of instructions that are not of the FGU, indexed by [`Flow`].
-    const BY_FLOW: [Self; 7] = [
-        Self::Other,
-        Self::NotTaken,
-        Self::Taken,
-        Self::Taken,
-        Self::Taken,
-        Self::Taken,
-        Self::Other,
-    ];
 }
 
 /// How an instruction accesses data, as far as instruction counters distinguish it.
@@ -134,10 +128,6 @@ pub(crate) enum DataAccess {
 
 impl DataAccess {
     pub(crate) const COUNT: usize = 5;
-
-    /// The accesses of instructions that are not atomic, indexed by [`Kind`].
-    const BY_KIND: [Self; 7] =
-        [Self::None, Self::Load, Self::Store, Self::Both, Self::None, Self::None, Self::None];
 }
 
 /// The kind of a reference.

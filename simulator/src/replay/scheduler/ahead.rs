@@ -8,11 +8,13 @@
 use std::iter;
 use std::num::NonZero;
 
+use guest_abi::StrandId;
+use smallvec::SmallVec;
+
 use super::Scheduler;
 use super::turns::{CorePipelines, Due};
 use crate::memory::{CoreAhead, ExecutedAhead, Lane, Variant};
 use crate::recording::{Position, References};
-use guest_abi::StrandId;
 
 /// The maximum number of cores.
 pub(crate) const CORES: usize = StrandId::COUNT / StrandId::PER_CORE;
@@ -286,26 +288,26 @@ impl Scheduler {
         *pipelines = turns.core(core);
         *ran = 0;
         let mut turns = turns.core_turns(core, before);
-        let mut lanes: [Option<Lane<'_>>; StrandId::PER_CORE] =
-            [const { None }; StrandId::PER_CORE];
+        let mut lanes: SmallVec<[Lane<'_>; StrandId::PER_CORE]> = SmallVec::new();
+        // The index of each strand's lane.
+        let mut lane_of = [0_u8; StrandId::PER_CORE];
         let mut references = 0;
         while references < most
             && let Some(turn) = turns.first()
         {
             let saved = &mut saved[turn.strand];
-            let lane = match &mut lanes[turn.strand] {
-                Some(lane) => lane,
-                begins => {
-                    let strand = &strands[core * StrandId::PER_CORE + turn.strand];
-                    let (number, ready) = (strand.threads[0], strand.ready);
-                    let thread = &threads[number];
-                    let Some(lane) = thread.lane() else { break };
-                    let next = thread.next;
-                    *saved = Saved { thread: number, next, ready, ends: ready, ..Saved::default() };
-                    *ran |= 1 << turn.strand;
-                    begins.insert(lane)
-                }
-            };
+            if *ran >> turn.strand & 1 == 0 {
+                let strand = &strands[core * StrandId::PER_CORE + turn.strand];
+                let (number, ready) = (strand.threads[0], strand.ready);
+                let thread = &threads[number];
+                let Some(lane) = thread.lane() else { break };
+                let next = thread.next;
+                *saved = Saved { thread: number, next, ready, ends: ready, ..Saved::default() };
+                *ran |= 1 << turn.strand;
+                lane_of[turn.strand] = lanes.len() as u8;
+                lanes.push(lane);
+            }
+            let lane = &mut lanes[usize::from(lane_of[turn.strand])];
             if lane.is_empty() {
                 break;
             }
@@ -324,9 +326,10 @@ impl Scheduler {
             }
         }
         state.count_clocks();
-        for lane in lanes.iter().flatten() {
+        for lane in &lanes {
             state.count(lane);
         }
+        drop(lanes);
         for (number, strand) in strands_of(core, *ran) {
             let Saved { thread, ready, ends, pipeline, references, instructions, .. } =
                 saved[number];
