@@ -1,4 +1,4 @@
-//! Images that can be checked, and why an image cannot be.
+//! Hypervisor images to check, what they omit on purpose, and why a check can be impossible.
 
 use std::ops::Range;
 

@@ -127,7 +127,7 @@ pub(super) fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: b
 }
 
 /// Performs all jobs in parallel on the host's processors. The results are in the order of the jobs.
-pub(super) fn all(
+pub(super) fn perform(
     jobs: &[Job],
     image: &Image,
     omissions: Omissions,

@@ -37,7 +37,7 @@ use comparison::Findings;
 pub use counts::{CallCount, sun};
 pub use differences::{Difference, Row, Subject};
 pub use image::{CheckError, Image, Omission, Omissions};
-use jobs::{Work, all, jobs};
+use jobs::{Work, jobs, perform};
 use machine::Machine;
 
 /// The settings of a check: which checks to perform, and on which machine.
@@ -138,7 +138,7 @@ pub fn check(
             !is_one_of_many || number % QUICK == 1
         });
     }
-    for result in all(&jobs, image, *omissions, progress) {
+    for result in perform(&jobs, image, *omissions, progress) {
         found.add(result?);
     }
     // An attacker's neighbour meets the same differences as the guests in other checks, so these differences are not listed twice.

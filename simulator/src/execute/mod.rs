@@ -31,7 +31,7 @@
 //! instruction happen at the same time. The result depends only on the software, and on the input and the operator's steps with their
 //! times. Interrupting and continuing the execution does not change the result.
 
-mod buffered;
+mod buffered_access;
 pub mod buffers;
 pub mod calls;
 mod console;

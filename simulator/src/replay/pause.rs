@@ -1,9 +1,12 @@
-//! How often a replay pauses to look at the clock and the counters.
+//! Limits on what a replay executes before it pauses, and before it reads the counters.
 
 use crate::memory::Config;
 
 /// The maximum number of references without a pause, if the DRAM channels are as fast as a T2 Plus's.
 const MAX_PAUSE_INTERVAL: u64 = 1 << 14;
+
+/// The maximum number of references between two reads of the counters. With more, a 31-bit counter could wrap twice.
+pub(super) const MAX_UNREAD_REFERENCES: u64 = 1_000_000;
 
 /// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of the counters. With more, a
 /// 31-bit counter could wrap twice.

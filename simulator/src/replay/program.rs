@@ -4,7 +4,7 @@ use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
 use super::part::{ReplayOrder, ReplayPart};
-use super::pause::MAX_UNREAD_CYCLES;
+use super::pause::{MAX_UNREAD_CYCLES, MAX_UNREAD_REFERENCES};
 use super::progress::Progress;
 use super::region::Entered;
 use super::region::Region;
@@ -21,9 +21,6 @@ use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
-
-/// The maximum number of references between two reads of the counters. With more, a 31-bit counter could wrap twice.
-const MAX_UNREAD_REFERENCES: u64 = 1_000_000;
 
 /// The events that never happen in a recording without control flow.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
