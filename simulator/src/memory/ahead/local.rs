@@ -10,9 +10,8 @@ use super::turn::{CoreAhead, StopReason, lines};
 use crate::memory::figures::Variant;
 use crate::memory::geometry::ADDRESS_MASK;
 use crate::memory::quantum::Executed;
-use crate::memory::system::CoreState;
 use crate::memory::timing::ISSUE;
-use crate::recording::{ByKind, Kind, MAX_WHOLE, Part, Reference};
+use crate::recording::{ByKind, Done, Kind, MAX_WHOLE, Part, Reference};
 
 /// The maximum number of references by which a strand that runs ahead can exceed the number that it is told to execute.
 pub(crate) const MAX_OVERSHOOT: usize = 128;
@@ -35,20 +34,13 @@ struct Local<'l, 'w, V: Variant, const WATCHED: bool> {
     by_kind: ByKind,
 }
 
-/// The lengths of the logs before an instruction. If the instruction turns out to need something outside the core, the log entries
-/// beyond these lengths are undone.
-#[derive(Clone, Copy, Debug)]
-struct Mark {
-    /// The index of the instruction's fetch.
-    fetch: usize,
-    renewed: usize,
-    stores: usize,
-}
-
 impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
     /// Executes the instructions of a [turn](Self::execute_turn), which can have any length. `began` is the time at which the turn began,
     /// and `executed` is what the strand has already executed in it. Returns what the whole turn has executed, when its first
     /// instruction was issued, and why the strand stopped.
+    ///
+    /// An instruction that needs something outside the core may have used some of its lines before this is known. These uses are not
+    /// undone: the core executes this instruction next, and it then uses the lines again.
     #[inline(never)]
     pub(super) fn execute_shapes(
         &mut self,
@@ -58,7 +50,7 @@ impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
         until: u64,
         most: usize,
     ) -> (Executed, u64, StopReason) {
-        let longest = self.figures().timing.longest();
+        let timing = &self.figures().timing;
         let mut local = Local {
             ahead: self,
             strand: lane.strand,
@@ -74,12 +66,14 @@ impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
         while stops == StopReason::None && !lane.is_empty() && local.executed.references < most {
             let part = &lane.part;
             let before = local.executed.references;
-            let length = part.references.len();
-            let is_short = length <= MAX_OVERSHOOT
-                && until.saturating_sub(local.now) > longest * length as u64;
-            stops = match is_short.then(|| part.steps()).flatten() {
-                Some((steps, done)) => local.steps(part, steps, done),
-                None => local.without_steps(part, most),
+            let left = until.saturating_sub(local.now);
+            let fits = |done: &Done| {
+                part.references.len() <= MAX_OVERSHOOT
+                    && timing.elapsed(&part.shape.done) - timing.elapsed(done) < left
+            };
+            stops = match part.steps() {
+                Some((steps, done)) if fits(&done) => local.steps(part, steps, done),
+                _ => local.without_steps(part, most),
             };
             lane.pass(local.executed.references - before);
         }
@@ -90,17 +84,6 @@ impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
 }
 
 impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
-    #[inline(always)]
-    fn mark(&self, fetch: usize) -> Mark {
-        let log = &self.ahead.core.ahead;
-        Mark { fetch, renewed: log.renewed.len(), stores: log.stores.len() }
-    }
-
-    #[inline(always)]
-    fn undo(&mut self, mark: Mark) {
-        undo(self.ahead.core, mark, self.ahead.stored.is_none());
-    }
-
     #[inline(always)]
     fn count_instruction(&mut self, fetch: &Reference) {
         self.by_kind.count(fetch);
@@ -116,9 +99,11 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             if references > 0 && self.now >= self.until || references >= most {
                 return StopReason::Ended;
             }
-            let (began, mark) = (self.now, self.mark(0));
+            let (began, stores) = (self.now, self.ahead.core.ahead.stores.len());
             let Some(executed) = self.instruction(rest, part) else {
-                self.undo(mark);
+                if self.ahead.stored.is_none() {
+                    self.ahead.core.ahead.drop_stores(stores);
+                }
                 self.now = began;
                 return StopReason::Blocked;
             };
@@ -219,15 +204,6 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             let fetched = std::mem::replace(&mut self.fetched, line);
             line == fetched || self.ahead.renew_instructions(line)
         })
-    }
-}
-
-/// Undoes an instruction. Forgets the instruction's deferred stores only if `defers` is set.
-#[cold]
-fn undo<V: Variant>(core: &mut CoreState<V>, mark: Mark, defers: bool) {
-    core.undo(mark.renewed);
-    if defers {
-        core.ahead.drop_stores(mark.stores);
     }
 }
 

@@ -43,9 +43,9 @@ impl<V: Variant> CoreState<V> {
         }
     }
 
-    /// Undoes the latest uses of lines, except those of the log's first `renewed` entries.
-    fn undo(&mut self, renewed: usize) {
-        for Renewed { line, from, is_data } in self.ahead.renewed.drain(renewed..).rev() {
+    /// Undoes the uses of lines.
+    fn undo(&mut self) {
+        for Renewed { line, from, is_data } in self.ahead.renewed.drain(..).rev() {
             match is_data {
                 true => self.data.unrenew(line, from),
                 false => self.instructions.unrenew(line, from),
@@ -83,7 +83,7 @@ impl<V: Variant> Work<'_, V> {
     pub(crate) fn undo_ahead(&mut self, core: usize) {
         let MemorySystem { cores, truth, .. } = &mut *self.system;
         let state = &mut cores[core];
-        state.undo(0);
+        state.undo();
         state.ahead.drop_stores(0);
         (state.idle, truth.cores[core]) = (state.ahead.idle, state.ahead.record);
     }

@@ -12,10 +12,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         let (timing, shape) = (&self.ahead.figures().timing, part.shape);
         // The time at which the shape would have begun if it had executed from its start without stalls.
         let begins = self.now.wrapping_sub(timing.elapsed(&done));
-        // The mark of the latest instruction that changed a log.
-        let mut marked = self.mark(part.first);
         if part.first > 0 && !self.fetch_lines(&part.references[0]) {
-            self.undo(marked);
             return StopReason::Blocked;
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
@@ -30,7 +27,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 let address = shape.address.wrapping_add_signed(step.offset.into());
                 address.wrapping_add(self.offset)
             };
-            // Most steps change nothing, so nothing has to be noted for them.
+            // Most steps change nothing.
             let changes_nothing = match (step.action, datum) {
                 (StepAction::Fetch, _) => self.ahead.is_latest_fetched(fetched(), 1),
                 (StepAction::Load, Some(address)) => {
@@ -42,8 +39,6 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             if changes_nothing && is_first_time {
                 continue;
             }
-            let fetch = usize::from(step.fetch);
-            let before = self.mark(fetch);
             let is_local = match (step.action, datum) {
                 (StepAction::Fetch, _) => {
                     let address = fetched();
@@ -76,12 +71,6 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 (StepAction::Modify, _) | (_, None) => false,
             };
             if is_local {
-                let log = &self.ahead.core.ahead;
-                let is_same =
-                    log.renewed.len() == before.renewed && log.stores.len() == before.stores;
-                if !is_same && marked.fetch != fetch {
-                    marked = before;
-                }
                 if self.ahead.stored == Some(0) {
                     self.now = begins.wrapping_add(timing.elapsed(&step.done));
                     self.count(&part.references[..usize::from(step.next) - part.first]);
@@ -95,11 +84,8 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 self.now = begins.wrapping_add(timing.elapsed(&step.done));
                 usize::from(step.next) - 1
             } else {
-                if marked.fetch == fetch {
-                    self.undo(marked);
-                }
                 self.now = begins.wrapping_add(timing.issued(&step.done));
-                fetch
+                usize::from(step.fetch)
             };
             self.count(&part.references[..stops - part.first]);
             return StopReason::Blocked;
