@@ -203,6 +203,34 @@ mod tests {
         assert_eq!(registers(&[1, 3, 5, 7, 9, 11, 13]), "1,3,5,7,9,11,...");
     }
 
+    fn key(expected: &str, id: u64) -> Key {
+        Key {
+            check: "attacks",
+            call: "get",
+            expected: expected.to_owned(),
+            found: status(0),
+            subject: Subject::Register(id),
+            right: String::new(),
+            version: "1.1",
+        }
+    }
+
+    #[test]
+    fn differences_of_one_requirement_are_removed_if_there_are_others() {
+        let mut all = Differences::default();
+        for id in 0..3 {
+            all.note(key("one", id), String::new);
+        }
+        all.remove_expected("one");
+        assert_eq!(all.all().len(), 3, "there is no other");
+        all.remove_expected("other");
+        assert_eq!(all.all().len(), 3, "none is removed");
+        all.note(key("other", 0), String::new);
+        all.remove_expected("one");
+        let left: Vec<String> = all.all().into_iter().map(|one| one.expected).collect();
+        assert_eq!(left, ["other"]);
+    }
+
     #[test]
     fn a_row_joins_registers_rights_and_versions() {
         let mut all = Differences::default();

@@ -131,6 +131,8 @@ fn traps_go_where_the_architecture_says() {
         (0x81c2_0000, PROGRAM + 2, hypervisors(0x34)),
         // unimp 0: illegal_instruction.
         (0x0000_0000, 0, hypervisors(0x10)),
+        // brz,pt %g2 with bit 28 set, which is reserved: illegal_instruction.
+        (0x12f9_bfff, 0, hypervisors(0x10)),
         // rdhpr %hpstate, %o1: illegal_instruction.
         (0x9348_0000, 0, hypervisors(0x10)),
         // fadds %f0, %f0, %f0: fp_disabled.

@@ -151,4 +151,17 @@ mod tests {
         let small = "I  401,4\n".repeat(1_000);
         assert_eq!(estimate(Cursor::new(&small), small.len() as u64).unwrap(), 1_000);
     }
+
+    /// Only the middle half of each interval contains references.
+    #[test]
+    fn samples_are_in_the_middle_of_their_intervals() {
+        let (reference, message) = ("I  401,4\n", "==7== me\n");
+        let lines = (SAMPLE as usize).div_ceil(reference.len());
+        let quarter = message.repeat(lines / 2);
+        let interval = format!("{quarter}{}{quarter}", reference.repeat(lines));
+        let text = interval.repeat(SAMPLES as usize);
+        let estimated = estimate(Cursor::new(&text), text.len() as u64).unwrap();
+        let all = (text.len() / reference.len()) as u64;
+        assert!(estimated.abs_diff(all) * 50 < all, "{estimated} of {all}");
+    }
 }

@@ -127,6 +127,28 @@ fn a_guest_reaches_what_is_translated() {
     assert!(accesses.borrow().iter().all(inside), "{accesses:x?}");
 }
 
+/// A strand finds its own number, the machine's highest and the last one of a core in one register.
+#[test]
+fn a_strand_knows_its_core() {
+    let mut execution = machine(None, &[CORE], &[]);
+    assert_eq!(execution.run(CYCLES), Stop::Ended);
+    assert_eq!(left(&mut execution), [7 << 32 | 127 << 16]);
+}
+
+/// A guest can use its own scratchpads, 64 bits at a time, and none of the hypervisor's.
+#[test]
+fn two_scratchpads_are_the_hypervisors() {
+    let handlers = [(0x30, NOTE), (0x31, NOTE2), (0x3e, LAST)];
+    let mut execution = machine(None, &[TRAPS, GUEST_START], &handlers);
+    put(&mut execution, GUEST, SCRATCHPADS);
+    assert_eq!(execution.run(CYCLES), Stop::Ended);
+    let mut stored = [0; 8];
+    execution.read(GUEST + 0x4000, &mut stored).unwrap();
+    assert_eq!(u64::from_be_bytes(stored), 0x18);
+    let [size, _, first, _, second, _, third, _] = left(&mut execution);
+    assert_eq!((size, [first, second, third]), (3 * 16, [0x30; 3]));
+}
+
 /// A halted strand continues when the first of two interrupts arrives, 40 cycles after the store that sends it. When the strand then
 /// enables interrupts, it takes both, the higher vector first.
 #[test]

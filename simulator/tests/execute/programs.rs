@@ -14,6 +14,32 @@ pub(crate) const NUMBER: &[u32] = &[
     0x8408_a0ff, // and %g2, 0xff, %g2
 ];
 
+/// Stores the register that describes the strand's core, and halts.
+pub(crate) const CORE: &[u32] = &[
+    0x0900_0800, // sethi %hi(0x200000), %g4
+    0x8210_2010, // mov 0x10, %g1
+    0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
+    0xc471_0000, // stx %g2, [%g4]
+    0xb580_2000, // wr %g0, 0, %asr26
+    0x0100_0000, // nop
+];
+
+/// The guest's program, which accesses scratchpads. The first two accesses are a guest's, and the others trap.
+pub(crate) const SCRATCHPADS: &[u32] = &[
+    0x8210_2018, // mov 0x18, %g1
+    0xc2f0_4400, // stxa %g1, [%g1] 0x20
+    0xc4d8_4400, // ldxa [%g1] 0x20, %g2
+    0xc472_4000, // stx %g2, [%o1]
+    0xc480_4400, // lduwa [%g1] 0x20, %g2 ! data_access_exception
+    0x8210_2020, // mov 0x20, %g1
+    0xc4d8_4400, // ldxa [%g1] 0x20, %g2 ! data_access_exception
+    0x8210_2028, // mov 0x28, %g1
+    0xc2f0_4400, // stxa %g1, [%g1] 0x20 ! data_access_exception
+    0x1900_0400, // sethi %hi(0x100000), %o4
+    0x81c3_0000, // jmp %o4 ! instruction_real_translation_miss
+    0x0100_0000, // nop
+];
+
 /// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
 pub(crate) const LATE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4 ! results

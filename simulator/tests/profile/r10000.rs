@@ -280,15 +280,18 @@ fn what_instructions_with_data_graduate_as() {
 /// fetch misses.
 #[test]
 fn an_annulled_delay_slot_is_fetched() {
-    let count = |class, flow| {
-        let branch = Reference { class, ..fetch(0x103c, Kind::FetchOther, flow) };
+    let count_at = |address, class, flow| {
+        let branch = Reference { class, ..fetch(address, Kind::FetchOther, flow) };
         let found =
             counts(&[branch], &["primary_instruction_cache_misses", "graduated_instructions"]);
         (found[0], found[1])
     };
+    let count = |class, flow| count_at(0x103c, class, flow);
     assert_eq!(count(Class::Other, Flow::NotTaken), (1, 1));
     assert_eq!(count(Class::Annuls, Flow::NotTaken), (2, 1));
     assert_eq!(count(Class::Annuls, Flow::Jump), (2, 1));
+    // Here, the delay slot is the last but one instruction of the line.
+    assert_eq!(count_at(0x1034, Class::Annuls, Flow::NotTaken), (1, 1));
     // If the branch is taken, the delay slot executes. A complete recording would then contain it as a separate instruction, but this one
     // ends after the branch.
     assert_eq!(count(Class::Annuls, Flow::Taken), (1, 1));

@@ -124,21 +124,25 @@ pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract
 /// The check's name in reports.
 pub(super) const CHECK: &str = "attacks";
 
+/// Returns the calls that the neighbour makes. The image may have groups and functions that the model does not know, so the neighbour does
+/// not call them.
+fn neighbours_calls() -> Vec<Request> {
+    let mut calls = requests(false);
+    calls.retain(|request| match (request.trap, request.registers) {
+        (0x80, [.., function]) => matches!(function, 0x106 | 0x107),
+        (0xff, [group, .., 0 | 3]) => matches!(group, 0 | 1 | 0x205),
+        _ => false,
+    });
+    calls
+}
+
 /// Performs every [`stride`](Kind::stride)-th attack of one kind.
 pub(super) fn check(image: &Image, number: usize) -> Findings {
     let kind = ALL[number];
     let (sides, guest) = &GUEST_PAIRS[if kind.has_rights { 2 } else { number % 2 }];
     let numbers = (0..kind.count).step_by(kind.stride);
     let mut found = Findings::default();
-    // The image may have groups and functions that the model does not know, so the neighbour does not call them.
-    let calls =
-        requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
-            (0x80, [.., function]) => matches!(function, 0x106 | 0x107),
-            (0xff, [group, .., 0 | 3]) => matches!(group, 0 | 1 | 0x205),
-            _ => false,
-        });
-    let calls: Vec<Request> = calls.collect();
-    match run_attacks(image, (sides, *guest), &calls, (kind, numbers)) {
+    match run_attacks(image, (sides, *guest), &neighbours_calls(), (kind, numbers)) {
         Ok(tally) => found.calls = tally.tried as u64,
         Err(failure) => {
             let (expected, wrong) = match failure {
@@ -161,4 +165,24 @@ pub(super) fn check(image: &Image, number: usize) -> Findings {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_neighbour_calls_what_the_contract_knows() {
+        let calls = neighbours_calls();
+        let of_trap = |trap| calls.iter().filter(move |call| call.trap == trap);
+        let functions: BTreeSet<u64> = of_trap(0x80).map(|call| call.registers[5]).collect();
+        assert_eq!(functions, BTreeSet::from([0x106, 0x107]));
+        let groups: BTreeSet<_> =
+            of_trap(0xff).map(|call| (call.registers[5], call.registers[0])).collect();
+        let expected = [0, 3].map(|function| [0, 1, 0x205].map(|group| (function, group)));
+        assert_eq!(groups, expected.into_iter().flatten().collect());
+        assert_eq!(of_trap(0x80).count() + of_trap(0xff).count(), calls.len());
+    }
 }

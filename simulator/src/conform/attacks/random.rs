@@ -227,3 +227,53 @@ fn climb(random: &mut Random) -> Vec<u32> {
         computes(RDHPR, 1, 0, 0),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_lie_in_and_around_each_memory_range() {
+        let mut random = Random(1122026);
+        let values: Vec<u64> = (0..4096).map(|_| value(&mut random)).collect();
+        let starts = [
+            0,
+            0x8010_0000,
+            REAL,
+            END - 8,
+            END,
+            map::MAILBOX,
+            map::ROM.start,
+            map::DESCRIPTION.start,
+            map::CONSOLES,
+            0x84_0000_0400,
+            0xd4_0000_0408,
+            0xa9_0000_0000,
+            0xe1_3000_4000,
+            u64::MAX,
+            1 << 63,
+        ];
+        for start in starts {
+            assert!(values.contains(&start), "{start:#x}");
+        }
+        for start in [NEIGHBOUR, map::HYPERVISOR.start] {
+            assert!(values.iter().any(|value| (start + 0x1000..start + 0x10_0000).contains(value)));
+        }
+        assert!(values.iter().any(|value| value % 8 != 0));
+    }
+
+    #[test]
+    fn a_call_ends_with_its_trap() {
+        let mut random = Random(20261201);
+        let mut functions = [false; FUNCTIONS.len()];
+        for _ in 0..1000 {
+            let words = call(&mut random);
+            let (last, first) = (words[words.len() - 1], words[0]);
+            assert!((0x80..=0xff).any(|number| last == trap(number)), "{last:#x}");
+            for (found, function) in functions.iter_mut().zip(FUNCTIONS) {
+                *found |= last == trap(0x80) && first == mov(O5, function);
+            }
+        }
+        assert_eq!(functions, [true; FUNCTIONS.len()]);
+    }
+}

@@ -144,3 +144,21 @@ pub(super) fn returns(index: &mut Index) -> Attack {
     let attack = Attack::new(words, RequiredOutcome::Trap(0x10)).with([(L2, OWN), (L3, state)]);
     Attack { level: level - 1, ..attack }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn returns_set_each_bit_of_the_state() {
+        let states = (0..2 * 3 * 2 * 50).filter_map(|number| {
+            let registers = returns(&mut Index(number)).registers;
+            registers.iter().find(|(register, _)| *register == L3).map(|(_, state)| *state)
+        });
+        let states: BTreeSet<u64> = states.collect();
+        let bits = (0..48).map(|bit| 1 << bit | 0x400);
+        assert_eq!(states, bits.chain([0, u64::MAX]).collect());
+    }
+}

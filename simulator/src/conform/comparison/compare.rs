@@ -72,19 +72,7 @@ impl Comparison {
             if late && after[0] == EOK {
                 return;
             }
-            // An image may have additional functions and groups.
-            let served = match (request.trap, function) {
-                (0x80, GET | SET) => None,
-                (0x80, function) if !is_like_ours(function) => Some(format!("FAST {function:#x}")),
-                (0xff, 0 | 3) if expected[0] == EINVAL && !is_like_group(id) => {
-                    Some(format!("group {id:#x}"))
-                }
-                (0xff, 0..4) => None,
-                (0xff, function) if function >> 32 == 0 => Some(format!("CORE {function:#x}")),
-                (0x81..=0xfe, _) => Some(format!("trap {:#x}", request.trap)),
-                _ => None,
-            };
-            if let Some(served) = served.filter(|_| matches!(expected[0], EBADTRAP | EINVAL)) {
+            if let Some(served) = addition(request.trap, id, function, expected[0]) {
                 self.found.served.insert(served);
                 return;
             }
@@ -149,6 +137,24 @@ impl Comparison {
     }
 }
 
+/// Returns what an image has served in addition to the contract; `None` if it may not serve this call. `required` is the status that the
+/// contract requires, and `id` the call's first argument.
+fn addition(trap: u8, id: u64, function: u64, required: u64) -> Option<String> {
+    if !matches!(required, EBADTRAP | EINVAL) {
+        return None;
+    }
+    match (trap, function) {
+        (0x80, GET | SET) => None,
+        (0x80, function) => (!is_like_ours(function)).then(|| format!("FAST {function:#x}")),
+        (0xff, 0 | 3) => {
+            (required == EINVAL && !is_like_group(id)).then(|| format!("group {id:#x}"))
+        }
+        (0xff, 0..4) => None,
+        (0xff, function) => (function >> 32 == 0).then(|| format!("CORE {function:#x}")),
+        (trap, _) => Some(format!("trap {trap:#x}")),
+    }
+}
+
 /// Returns `true` for a function number that no image may serve in addition to the contract: a number of more than 32 bits, or one whose
 /// low 16 bits are a contract function's number.
 fn is_like_ours(function: u64) -> bool {
@@ -173,5 +179,42 @@ pub(super) fn describe_call(request: Request, after: Option<[u64; 6]>) -> String
     match after {
         Some([status, o1, ..]) => format!("{call}: {status}, %o1 {o1:#x}"),
         None => call,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_may_have_more_functions_groups_and_traps() {
+        let served = |trap, id, function| addition(trap, id, function, EINVAL);
+        for (trap, id, function, name) in [
+            (0x80, 0, 0x11, Some("FAST 0x11")),
+            (0x80, 0, 0x108, Some("FAST 0x108")),
+            (0x80, 0, 0x106, None),
+            (0x80, 0, 0x1_0107, None),
+            (0x80, 0, 1 << 32, None),
+            (0xff, 0x10, 0, Some("group 0x10")),
+            (0xff, 0x10, 3, Some("group 0x10")),
+            (0xff, 0x205, 3, None),
+            (0xff, 0x1_0001, 0, None),
+            (0xff, 1 << 32, 0, None),
+            (0xff, 0x41, 1, None),
+            (0xff, 0, 2, None),
+            (0xff, 0, 4, Some("CORE 0x4")),
+            (0xff, 0, 0xffff_ffff, Some("CORE 0xffffffff")),
+            (0xff, 0, 1 << 32, None),
+            (0x81, 0, 0x106, Some("trap 0x81")),
+            (0xfe, 0, 0, Some("trap 0xfe")),
+        ] {
+            let found = served(trap, id, function);
+            assert_eq!(found.as_deref(), name, "{trap:#x}, {id:#x}, {function:#x}");
+        }
+        // A call that the contract answers is no addition, and neither is a group instead of a bad trap.
+        assert_eq!(addition(0x81, 0, 0, EOK), None);
+        assert_eq!(addition(0x80, 0, 0x11, ENOTSUPPORTED), None);
+        assert_eq!(addition(0x80, 0, 0x11, EBADTRAP).as_deref(), Some("FAST 0x11"));
+        assert_eq!(addition(0xff, 0x10, 3, EBADTRAP), None);
     }
 }

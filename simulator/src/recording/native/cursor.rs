@@ -168,9 +168,6 @@ impl Cursor {
                 done += 1;
             }
             run -= done - began;
-            if run > 0 && !is_full {
-                continue;
-            }
             is_full |= executed == shapes.len() || data.len() - accessed < most_data;
             if is_full || done == end || filled >= CHUNK {
                 break;
