@@ -61,3 +61,17 @@ fn absent_channels(machine: Machine) -> impl Iterator<Item = (Node, Mcu)> {
     let channels = nodes.flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));
     channels.filter(move |(node, mcu)| machine.has_node(*node) && !machine.has_channel(*node, *mcu))
 }
+
+#[cfg(all(test, feature = "model"))]
+mod tests {
+    use platform::Model;
+
+    use super::*;
+
+    #[test]
+    fn guests_without_strands_are_not_shown() {
+        let machine = Machine::new(Model::Batoka, 2).unwrap();
+        let configuration = Configuration::new(machine, [guest([0, 9], Grant::STRAND)]);
+        assert_eq!(configuration.to_string(), "batoka with 2 nodes, guest (strand) on 0 9");
+    }
+}

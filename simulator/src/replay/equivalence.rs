@@ -39,6 +39,9 @@ enum Item {
 
 const LINE: u64 = 64;
 
+/// The last line of the address space.
+const LAST_LINE: u64 = (1 << 40) - LINE;
+
 /// Appends a block's instructions, which include loads, a store, and an instruction that loads and stores.
 fn block(references: &mut Vec<Reference>, block: u64, round: u64, data: impl Fn(u64) -> u64) {
     let code = 0x1_0000 + block * 0x150;
@@ -69,7 +72,7 @@ fn thread(number: u64, items: &[Item], chunk: usize) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     let (mut references, mut order) = (Vec::new(), Vec::new());
     let own = move |line: u64| 0x100_0000 * (1 + number) + line * LINE;
-    let shared = |line: u64| 0x80_0000 + line * LINE;
+    let shared = |line: u64| LAST_LINE - line * LINE;
     for item in items {
         let at = references.len();
         match *item {

@@ -310,3 +310,16 @@ fn own_code(index: &mut Index) -> Attack {
     let words = [read_pc(L1), accesses(0x04, L3, L1, number(12)), FLUSH, NOP, NOP];
     Attack::new(words, required).with([(L2, END - 8), (L3, word.into())])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn windows_have_every_state() {
+        let states = (0..8 * 8 * 8 * 8 * 6).map(|number| window(&mut Index(number)).windows.state);
+        assert_eq!(states.collect::<BTreeSet<u8>>(), (0..64).collect());
+    }
+}
