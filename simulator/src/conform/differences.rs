@@ -195,14 +195,6 @@ pub(super) fn status(status: u64) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn neighbours_are_a_range() {
-        let registers = |all: &[u64]| ranges(all.iter().map(|id| Subject::Register(*id)).collect());
-        assert_eq!(registers(&[2, 3, 4, 7, 89]), "2-4,7,89");
-        assert_eq!(registers(&[u64::MAX]), "0xffffffffffffffff");
-        assert_eq!(registers(&[1, 3, 5, 7, 9, 11, 13]), "1,3,5,7,9,11,...");
-    }
-
     fn key(expected: &str, id: u64) -> Key {
         Key {
             check: "attacks",
@@ -213,6 +205,14 @@ mod tests {
             right: String::new(),
             version: "1.1",
         }
+    }
+
+    #[test]
+    fn neighbours_are_a_range() {
+        let registers = |all: &[u64]| ranges(all.iter().map(|id| Subject::Register(*id)).collect());
+        assert_eq!(registers(&[2, 3, 4, 7, 89]), "2-4,7,89");
+        assert_eq!(registers(&[u64::MAX]), "0xffffffffffffffff");
+        assert_eq!(registers(&[1, 3, 5, 7, 9, 11, 13]), "1,3,5,7,9,11,...");
     }
 
     #[test]
@@ -235,15 +235,7 @@ mod tests {
     fn a_row_joins_registers_rights_and_versions() {
         let mut all = Differences::default();
         for (id, right) in [(2, "global"), (3, "global"), (3, "none"), (3, "none")] {
-            let key = Key {
-                check: "registers",
-                call: "get",
-                expected: status(10),
-                found: status(0),
-                subject: Subject::Register(id),
-                right: right.to_owned(),
-                version: "1.1",
-            };
+            let key = Key { right: right.to_owned(), ..key(&status(10), id) };
             all.note(key, || format!("of {id}"));
         }
         assert_eq!(all.all().len(), 3);

@@ -39,7 +39,7 @@ enum Item {
 
 const LINE: u64 = 64;
 
-/// The last line of the address space.
+/// The last line of the address space. It is one of the lines that threads share, so a replay that takes another line for it is noticed.
 const LAST_LINE: u64 = (1 << 40) - LINE;
 
 /// Appends a block's instructions, which include loads, a store, and an instruction that loads and stores.

@@ -24,7 +24,7 @@ pub(crate) const CORE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The guest's program, which accesses scratchpads. The first two accesses are a guest's, and the others trap.
+/// The guest's program, which accesses scratchpads. A guest may do so in the first two ways; the other three trap.
 pub(crate) const SCRATCHPADS: &[u32] = &[
     0x8210_2018, // mov 0x18, %g1
     0xc2f0_4400, // stxa %g1, [%g1] 0x20

@@ -211,10 +211,11 @@ mod tests {
             let found = served(trap, id, function);
             assert_eq!(found.as_deref(), name, "{trap:#x}, {id:#x}, {function:#x}");
         }
-        // A call that the contract answers is no addition, and neither is a group instead of a bad trap.
+        // A call that the contract serves is no addition, whatever the image answers.
         assert_eq!(addition(0x81, 0, 0, EOK), None);
         assert_eq!(addition(0x80, 0, 0x11, ENOTSUPPORTED), None);
         assert_eq!(addition(0x80, 0, 0x11, EBADTRAP).as_deref(), Some("FAST 0x11"));
+        // A call for a group's version is never a bad trap, so this difference is not about a group.
         assert_eq!(addition(0xff, 0x10, 3, EBADTRAP), None);
     }
 }

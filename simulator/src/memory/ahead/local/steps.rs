@@ -17,7 +17,6 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
         let mut steps = steps.iter();
-        let is_first_time = self.ahead.stored.is_none();
         while let Some(step) = steps.next() {
             let datum = match step.action {
                 StepAction::Fetch => None,
@@ -36,7 +35,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 }
                 _ => false,
             };
-            if changes_nothing && is_first_time {
+            if changes_nothing {
                 continue;
             }
             let is_local = match (step.action, datum) {
