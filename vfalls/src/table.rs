@@ -4,6 +4,7 @@ use std::mem;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Row};
+use simulator::text::csv_field;
 
 /// The maximum number of characters in a line of text.
 pub const WIDTH: usize = 100;
@@ -118,18 +119,12 @@ pub fn text(table: &Table) -> String {
 /// Returns a table as CSV according to RFC 4180, except that lines end with a line feed alone.
 pub(crate) fn csv(table: &Table) -> String {
     let mut csv = String::with_capacity(table.text.len() + table.ends.len());
-    // Searching for single characters is fast, above all in a long text, and most tables contain only numbers.
-    let is_special = |text: &str| [',', '"', '\n'].iter().any(|one| text.contains(*one));
-    let has_special = is_special(&table.text);
     for line in table.lines() {
         for (number, field) in line.enumerate() {
             if number > 0 {
                 csv += ",";
             }
-            match has_special && is_special(field) {
-                true => csv.extend(["\"", &field.replace('"', "\"\""), "\""]),
-                false => csv += field,
-            }
+            csv += &csv_field(field);
         }
         csv += "\n";
     }

@@ -91,8 +91,8 @@ pub(super) fn append(entries: &mut Vec<StreamEntry>, next: RingItem<'_>) {
     }
 }
 
-/// A ring's reader, and the entries that it has returned.
-type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
+/// A ring's reader, and the entries that it has returned. A reader holds a packet's copy, which takes 4 KB.
+type ReadEntries<'a, L> = (Box<Reader<'a, L, PACKETS, WORDS>>, Vec<StreamEntry>);
 
 /// Records in rings, and reads entries from them.
 #[derive(Debug)]
@@ -112,8 +112,8 @@ impl<C, L: Layout> RingCollector<'_, C, L> {
     fn collect(&self, strand: StrandId) {
         let Some(ring) = self.rings.rings[strand.index()].get() else { return };
         let mut streams = self.streams.borrow_mut();
-        let (reader, entries) =
-            streams[strand.index()].get_or_insert_with(|| (Reader::new(ring), Vec::new()));
+        let (reader, entries) = streams[strand.index()]
+            .get_or_insert_with(|| (Box::new(Reader::new(ring)), Vec::new()));
         while let Some(next) = reader.next(DecodedEvent::words) {
             append(entries, next);
         }

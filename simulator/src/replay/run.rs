@@ -75,8 +75,16 @@ impl Prepared {
     /// # Errors
     /// Returns an error if a recording cannot be read to its end, or if the guest cannot measure.
     pub fn run(
-        mut self,
+        self,
         mut observe: impl FnMut(Stage<'_>) -> ControlFlow<()>,
+    ) -> Result<Replayed, RunError> {
+        self.observed(&mut observe)
+    }
+
+    /// Does the work of [`run`](Self::run). This function is not generic, so it is compiled in this crate.
+    fn observed(
+        mut self,
+        observe: &mut dyn FnMut(Stage<'_>) -> ControlFlow<()>,
     ) -> Result<Replayed, RunError> {
         let mut replay = Replay::new(&mut self);
         replay.enter(&self, &mut |progress| observe(Stage::Progress(progress)))?;

@@ -1,5 +1,8 @@
 //! Counts cache misses by address and time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::json;
@@ -156,9 +159,18 @@ fn merged(blocks: impl Iterator<Item = Block>) -> Vec<HeatRow> {
     let mut after: Vec<usize> = (1..=rows.len()).collect();
     let mut before: Vec<usize> = (0..=rows.len()).map(|row| row.saturating_sub(1)).collect();
     let mut spans: Vec<u64> = (0..rows.len()).map(|row| span(&rows, row, row + 1)).collect();
-    for _ in ROWS..rows.len() {
-        let least = spans.iter().enumerate().min_by_key(|(_, span)| **span);
-        let Some((first, _)) = least.filter(|(_, span)| **span != NEVER) else { break };
+    // Each row's span, least first; of equal ones, the first row comes first. A span that has changed since is skipped.
+    let mut least: BinaryHeap<_> =
+        spans.iter().enumerate().map(|(row, span)| Reverse((*span, row))).collect();
+    let mut left = rows.len().saturating_sub(ROWS);
+    while left > 0
+        && let Some(Reverse((width, first))) = least.pop()
+        && width != NEVER
+    {
+        if spans[first] != width {
+            continue;
+        }
+        left -= 1;
         let next = after[first];
         rows[first].blocks[1] = rows[next].blocks[1];
         rows[first].number += std::mem::take(&mut rows[next].number);
@@ -167,6 +179,7 @@ fn merged(blocks: impl Iterator<Item = Block>) -> Vec<HeatRow> {
         before[after[next]] = first;
         for row in [before[first], first] {
             spans[row] = span(&rows, row, after[row]);
+            least.push(Reverse((spans[row], row)));
         }
     }
     rows.retain(|row| row.number > 0);
