@@ -85,7 +85,7 @@ mod truth;
 mod watch;
 mod work;
 
-pub(crate) use ahead::{CoreAhead, Lane, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
+pub(crate) use ahead::{Affected, CoreAhead, Lane, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT};
 pub use channel::BUFFER_LINES;
 pub use config::{Cache, Config, InvalidConfig, Setting};
 pub use figures::{Figures, T2Plus, Variant};

@@ -12,6 +12,7 @@ mod compared;
 mod equivalence;
 mod error;
 mod measure;
+mod pace;
 mod part;
 mod pause;
 pub mod placement;

@@ -1,12 +1,15 @@
 //! Replays a part of the programs' references.
 
 use super::error::RunError;
+use super::pace::Pace;
 use super::scheduler::ahead::CORES;
 use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
 use crate::analysis::details::{ThreadWatcher, Watcher};
-use crate::memory::{Executed, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT, Quantum, Variant, Work};
+use crate::memory::{
+    Affected, Executed, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT, Quantum, Variant, Work,
+};
 
 /// The maximum number of references that a core's strands execute ahead of other cores before the core waits for its turn. The
 /// larger this number, the more references have to be executed again when another core takes a line from the core's caches.
@@ -20,6 +23,13 @@ const _: () = assert!(MAX_AHEAD + OVERSHOOT <= MAX_AHEAD_REFERENCES as u64);
 
 /// The minimum number of references for which a core runs ahead. With fewer, running ahead costs more than it saves.
 const MIN_AHEAD: u64 = 16;
+
+/// The number of references before the end of a part at which cores stop running ahead.
+const END: u64 = OVERSHOOT + MIN_AHEAD;
+
+/// The number of references before the end of a part at which the first [edge](Edge) is chosen. As long as more are left, all cores
+/// together execute less than half of them ahead.
+const NEAR_END: u64 = 2 * CORES as u64 * MAX_AHEAD;
 
 /// The order in which strands execute.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +51,35 @@ pub(super) struct ReplayPart<'a, V: Variant> {
     until: u64,
     /// Collects details; `None` if no details are collected.
     details: Option<&'a mut Watcher>,
+    pace: &'a mut Pace,
+    edge: Edge,
+}
+
+/// The place in the turn order up to which cores run ahead. A part ends after an exact number of references, and cores have to undo what
+/// they have executed beyond its end. So near the end, they stop at an edge: the place at which, at the pace of the replay so far, most of
+/// the remaining references have been executed. When all cores have reached it, the next edge is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    /// The end of the part is so far away that there is no edge yet.
+    None,
+    At(Due),
+    /// The end of the part came before the latest edge. So cores do not stop at a place, but each may execute fewer references ahead.
+    Missed,
+}
+
+impl Edge {
+    fn place(self) -> Due {
+        match self {
+            Self::At(place) => place,
+            Self::None | Self::Missed => Due::NEVER,
+        }
+    }
+
+    /// Returns `true` if the latest turn is not before the edge. If so, neither is any later turn.
+    #[inline]
+    fn is_reached(self, turn: Due) -> bool {
+        self.place() <= turn
+    }
 }
 
 impl<'a, V: Variant> ReplayPart<'a, V> {
@@ -49,12 +88,12 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
         scheduler: &'a mut Scheduler,
         threads: &'a mut Threads,
         work: Work<'a, V>,
-        details: Option<&'a mut Watcher>,
+        (details, pace): (Option<&'a mut Watcher>, &'a mut Pace),
         references: u64,
         most: u64,
     ) -> Self {
         let until = references.saturating_add(most);
-        Self { scheduler, threads, work, references, until, details }
+        Self { scheduler, threads, work, references, until, details, pace, edge: Edge::None }
     }
 
     /// Executes references. Returns the total number of references so far, and whether the programs continue.
@@ -81,14 +120,19 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
     /// Executes references until their total number is at least `pause`. Cores may run ahead of others, unless the part is about to
     /// end. The total includes references that cores have executed ahead.
     fn run_ahead(mut self, pause: u64) -> Result<(u64, bool), RunError> {
+        self.pace.begin(self.references, self.scheduler.now());
         loop {
             let mut left = self.left();
-            if left < 2 * OVERSHOOT {
+            if left < END {
                 self.rewind_all(self.scheduler.next_due());
+                self.edge = Edge::Missed;
                 left = self.left();
-                if left < 2 * OVERSHOOT {
+                if left < END {
                     return self.without_steps();
                 }
+            }
+            if left < NEAR_END && self.edge == Edge::None && !self.choose_edge() {
+                return self.without_steps();
             }
             if self.references >= pause {
                 return Ok((self.references, true));
@@ -100,7 +144,9 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
                 }
             };
             while let Some(core) = self.scheduler.woken_core() {
-                self.rewind(core, self.scheduler.current_due());
+                if self.rewind(core, self.scheduler.current_due()) {
+                    self.scheduler.begin_pause(core);
+                }
                 self.scheduler.wake_strands(core);
             }
             if next == NextTurn::Woken {
@@ -128,9 +174,12 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
             if most >= MIN_AHEAD {
                 let with_data = self.scheduler.may_access_data(core);
                 self.work.begin_ahead(core, with_data);
-                self.ahead(core, Due::NEVER, most as usize, None);
+                self.ahead(core, self.edge.place(), most as usize, None);
             } else {
                 self.note_store(core);
+            }
+            if self.edge.is_reached(turn) && !self.choose_edge() {
+                return self.without_steps();
             }
         }
     }
@@ -140,15 +189,26 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
         (self.until - self.references).min(self.scheduler.instructions_left())
     }
 
-    /// Returns the maximum number of references that a core may execute ahead now. It becomes small near the end of the part: all
-    /// cores together execute at most about half of the remaining references ahead, so little has to be undone at the end.
+    /// Chooses the first or the next edge. Returns `false` if too few references are left for one.
+    fn choose_edge(&mut self) -> bool {
+        let next = self.scheduler.next_due();
+        let most = self.left().saturating_sub(END) / 8 * 7;
+        if next != Due::NEVER {
+            let at = self.pace.at(most, self.references, next.at());
+            self.edge = Edge::At(next.at_time(at));
+        }
+        most >= MIN_AHEAD
+    }
+
+    /// Returns the maximum number of references that a core may execute ahead now. If the latest edge was missed, all cores together may
+    /// execute about half of the remaining references ahead.
     fn max_ahead(&self) -> u64 {
         let room = self.left().saturating_sub(OVERSHOOT);
-        // The usual case: there is no need to count the cores that run ahead.
-        if room >= 2 * CORES as u64 * MAX_AHEAD {
-            return MAX_AHEAD;
-        }
-        (room / (2 * (1 + self.scheduler.cores_ahead()))).min(MAX_AHEAD)
+        let cores = match self.edge {
+            Edge::Missed => 2 * (1 + self.scheduler.cores_ahead()),
+            Edge::None | Edge::At(_) => 1,
+        };
+        (room / cores).min(MAX_AHEAD)
     }
 
     /// Executes a deferred store, whose turn has come.
@@ -180,15 +240,24 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
     #[inline]
     fn handle_affected(&mut self, turn: Due) {
         while let Some(affected) = self.work.next_affected() {
-            match affected.core == turn.core() {
-                true => self.rewind_after_store(affected.core),
-                false => {
-                    let place = turn.at_time(affected.at).max(self.scheduler.current_due());
-                    self.rewind(affected.core, place);
-                }
-            }
-            self.work.drop_lost_line(affected);
+            self.undo_after(turn, affected);
         }
+    }
+
+    /// Undoes what an affected core has executed after a turn, and drops the line that the core loses.
+    #[inline(never)]
+    fn undo_after(&mut self, turn: Due, affected: Affected) {
+        let has_undone = match affected.core == turn.core() {
+            true => self.rewind_after_store(affected.core),
+            false => {
+                let place = turn.at_time(affected.at).max(self.scheduler.current_due());
+                self.rewind(affected.core, place)
+            }
+        };
+        if has_undone {
+            self.scheduler.begin_pause(affected.core);
+        }
+        self.work.drop_lost_line(affected);
     }
 
     /// Undoes everything that cores have executed ahead after the place `before` in the turn order.
@@ -224,9 +293,9 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
         self.threads.executed(thread, &executed, begins, cycles);
     }
 
-    /// If a core runs ahead, makes it stop at the place `before` in the turn order. Undoes what the core has executed after that
-    /// place.
-    fn rewind(&mut self, core: usize, before: Due) {
+    /// If a core runs ahead, makes it stop at the place `before` in the turn order, and undoes what the core has executed after that
+    /// place. Returns `false` if nothing had to be undone.
+    fn rewind(&mut self, core: usize, before: Due) -> bool {
         // Two strands can each have a store in the same turn, and possibly only the first of these stores has been executed.
         while self.next_store(core) < before {
             self.store(self.next_store(core));
@@ -236,22 +305,23 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
             // that turn. So nothing has to be undone.
             self.scheduler.commit_core(core);
         }
-        self.reexecute(core, before, usize::MAX);
+        self.reexecute(core, before, usize::MAX)
     }
 
-    /// If a core runs ahead, makes it stop after the last of its stores that has been executed. Undoes what the core has executed
-    /// after that store.
-    fn rewind_after_store(&mut self, core: usize) {
+    /// If a core runs ahead, makes it stop after the last of its stores that has been executed, and undoes what the core has executed
+    /// after that store. Returns `false` if the core does not run ahead.
+    fn rewind_after_store(&mut self, core: usize) -> bool {
         let stored = self.work.stored(core);
-        self.reexecute(core, Due::NEVER, stored);
+        self.reexecute(core, Due::NEVER, stored)
     }
 
     /// Undoes everything that a core has executed ahead. Then executes again only what comes before the place `before` in the turn
-    /// order, and nothing after the core's first `stored` stores.
+    /// order, and nothing after the core's first `stored` stores. Returns `false` if the core does not run ahead.
     #[cold]
     #[inline(never)]
-    fn reexecute(&mut self, core: usize, before: Due, stored: usize) {
-        if self.scheduler.runs_ahead(core) {
+    fn reexecute(&mut self, core: usize, before: Due, stored: usize) -> bool {
+        let is_ahead = self.scheduler.runs_ahead(core);
+        if is_ahead {
             self.work.undo_ahead(core);
             for undone in self.scheduler.undo(core) {
                 self.references -= undone.references.len() as u64;
@@ -262,6 +332,7 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
             self.scheduler.commit_core(core);
         }
         self.work.end_ahead(core);
+        is_ahead
     }
 
     /// Lets a core's strands run ahead by about `most` references, up to the place `before` in the turn order. If `stored` is not

@@ -18,6 +18,7 @@ use crate::counts::Counts;
 use crate::machine::board::Board;
 use crate::memory::{AnyMemory, Truth, Usage};
 use crate::recording::Recording;
+use crate::replay::pace::Pace;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 use crate::run::{ProcessRun, RegionRun, ThreadRun, Waits};
@@ -29,6 +30,7 @@ pub(super) struct Replay {
     scheduler: Scheduler,
     memory: Box<AnyMemory>,
     pause: u64,
+    pace: Pace,
     pub(super) references: u64,
     threads: Threads,
     details: Option<Box<Watcher>>,
@@ -112,6 +114,7 @@ impl Replay {
             scheduler,
             memory,
             pause: prepared.pause,
+            pace: Pace::default(),
             details,
             references: 0,
             notes,
@@ -193,15 +196,15 @@ impl Replay {
     fn replay(&mut self, way: ReplayOrder, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let (devices, references) = (board.devices(), self.references);
         let (scheduler, threads) = (&mut self.scheduler, &mut self.threads);
-        let watcher = self.details.as_deref_mut();
+        let views = (self.details.as_deref_mut(), &mut self.pace);
         let (references, goes_on) = match &mut *self.memory {
             AnyMemory::T2Plus(memory) => {
                 let work = memory.work(devices);
-                ReplayPart::new(scheduler, threads, work, watcher, references, most).replay(way)
+                ReplayPart::new(scheduler, threads, work, views, references, most).replay(way)
             }
             AnyMemory::Other(memory) => {
                 let work = memory.work(devices);
-                ReplayPart::new(scheduler, threads, work, watcher, references, most).replay(way)
+                ReplayPart::new(scheduler, threads, work, views, references, most).replay(way)
             }
         }?;
         self.references = references;

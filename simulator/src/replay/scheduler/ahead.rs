@@ -211,6 +211,11 @@ impl Scheduler {
         self.ahead.cores[core].pause.is_over()
     }
 
+    /// Begins a pause in which a core accesses no data ahead, because other strands made it undo what it had executed ahead.
+    pub(crate) fn begin_pause(&mut self, core: usize) {
+        self.ahead.cores[core].pause.begin();
+    }
+
     /// Returns `true` if a core runs ahead.
     pub(crate) fn runs_ahead(&self, core: usize) -> bool {
         self.ahead.ahead >> core & 1 == 1
@@ -245,7 +250,6 @@ impl Scheduler {
     fn restore(&mut self, core: usize) {
         self.ahead.ahead &= !(1 << core);
         let before = &mut self.ahead.cores[core];
-        before.pause.begin();
         for (number, id) in strands_of(core, before.strands) {
             let saved = &before.saved[number];
             let (thread, strand) = (&mut self.threads[saved.thread], &mut self.strands[id.index()]);

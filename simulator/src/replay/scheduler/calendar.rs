@@ -27,7 +27,7 @@ impl Due {
     }
 
     #[inline]
-    pub(super) fn at(self) -> u64 {
+    pub(crate) fn at(self) -> u64 {
         self.0 / PIPELINES as u64
     }
 
