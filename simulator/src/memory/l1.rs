@@ -119,6 +119,12 @@ impl<S: Sets> L1<S> {
         set.as_mut().contains(&tag)
     }
 
+    /// Returns `true` if two lines belong to the same set.
+    pub(super) fn share_set(&mut self, one: u64, other: u64) -> bool {
+        let first = self.0.set(one).0.as_mut().as_ptr();
+        first == self.0.set(other).0.as_mut().as_ptr()
+    }
+
     /// Adds a missing line in place of the least recently used line of its set.
     pub(super) fn fill(&mut self, line: u64) {
         let (set, tag) = self.0.set(line);

@@ -144,9 +144,7 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
                 }
             };
             while let Some(core) = self.scheduler.woken_core() {
-                if self.rewind(core, self.scheduler.current_due()) {
-                    self.scheduler.begin_pause(core);
-                }
+                self.rewind(core, self.scheduler.current_due());
                 self.scheduler.wake_strands(core);
             }
             if next == NextTurn::Woken {
@@ -172,8 +170,7 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
             }
             let most = self.max_ahead();
             if most >= MIN_AHEAD {
-                let with_data = self.scheduler.may_access_data(core);
-                self.work.begin_ahead(core, with_data);
+                self.work.begin_ahead(core);
                 self.ahead(core, self.edge.place(), most as usize, None);
             } else {
                 self.note_store(core);
@@ -254,10 +251,7 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
                 self.rewind(affected.core, place)
             }
         };
-        if has_undone {
-            self.scheduler.begin_pause(affected.core);
-        }
-        self.work.drop_lost_line(affected);
+        self.work.drop_lost_line(affected, has_undone);
     }
 
     /// Undoes everything that cores have executed ahead after the place `before` in the turn order.

@@ -348,7 +348,7 @@ impl<'w, V: Variant> Access<'w, V> {
             let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
             let core = first + core;
             let state = self.cores.get(core);
-            if self.ahead.may_use(core, copy) {
+            if self.ahead.may_run(core) && state.may_have_used(copy, line) {
                 if state.has(copy) {
                     self.ahead.drop(core, copy, self.turn);
                     // The core that lost a copy may have a turn before this strand's next instruction, so this quantum ends here.
@@ -374,7 +374,7 @@ impl<'w, V: Variant> Access<'w, V> {
             for copy in self.figures().copies(copies, line) {
                 let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
                 let core = node.index() * CORES_PER_NODE + core;
-                if self.ahead.may_use(core, copy) && self.cores.get(core).has(copy) {
+                if self.ahead.may_run(core) && self.cores.get(core).has(copy) {
                     self.ahead.watch(core, self.turn);
                     // The marked core may have a turn before this strand's next instruction, so this quantum ends here.
                     (self.ends, self.until) = (0, 0);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
+use super::avoided::AvoidedLines;
 use crate::memory::copies::Copy;
 use crate::memory::strand_events::Idle;
 use crate::memory::truth::CoreRecord;
@@ -12,6 +13,7 @@ use crate::memory::truth::CoreRecord;
 #[derive(Clone, Debug, Default)]
 pub(in crate::memory) struct AheadLog {
     pub(super) renewed: Vec<Renewed>,
+    pub(super) avoided: AvoidedLines,
     pub(super) idle: Idle,
     pub(super) record: CoreRecord,
     /// The deferred stores that have not been executed, in the order of their turns.
@@ -63,8 +65,6 @@ pub(super) struct Renewed {
 pub(in crate::memory) struct CoresAhead {
     /// One bit for each core that may run ahead.
     pub(super) cores: u64,
-    /// One bit for each core that may access data while it runs ahead.
-    pub(super) with_data: u64,
     pub(super) affected: VecDeque<Affected>,
 }
 
@@ -80,11 +80,10 @@ pub(crate) struct Affected {
 }
 
 impl CoresAhead {
-    /// Returns `true` if the core may use a copy of a line while it runs ahead.
+    /// Returns `true` if the core may run ahead.
     #[inline]
-    pub(in crate::memory) fn may_use(&self, core: usize, copy: Copy) -> bool {
-        let cores = if matches!(copy, Copy::Data { .. }) { self.with_data } else { self.cores };
-        cores >> core & 1 == 1
+    pub(in crate::memory) fn may_run(&self, core: usize) -> bool {
+        self.cores >> core & 1 == 1
     }
 
     pub(in crate::memory) fn drop(&mut self, core: usize, copy: Copy, at: u64) {

@@ -5,6 +5,7 @@
 //! and its strands. All of this can be undone. A strand does not wait for its stores while there is room for more, so a core that
 //! runs ahead *defers* each store: the strand continues, and the store is executed when its turn comes.
 
+mod avoided;
 mod lane;
 mod local;
 pub(super) mod log;
@@ -15,7 +16,7 @@ use guest_abi::StrandId;
 use super::access::{CORES_PER_NODE, node_of, try_quick_store};
 use super::copies::Copy;
 use super::figures::Variant;
-use super::geometry::ADDRESS_MASK;
+use super::geometry::{ADDRESS_MASK, L2Line};
 use super::system::{CoreState, MemorySystem};
 use super::watch::{Unreported, Watch};
 use super::work::Work;
@@ -43,6 +44,17 @@ impl<V: Variant> CoreState<V> {
         }
     }
 
+    /// Returns `true` if the core may have used a copy of a line while it ran ahead, or lines of the same set. `line` is the L2 line.
+    pub(super) fn may_have_used(&mut self, copy: Copy, line: L2Line) -> bool {
+        let Copy::Data { line: part, .. } = copy else { return true };
+        !self.ahead.avoided.contains(line)
+            || self
+                .ahead
+                .renewed
+                .iter()
+                .any(|one| one.is_data && self.data.share_set(one.line, part))
+    }
+
     /// Undoes the uses of lines.
     fn undo(&mut self) {
         for Renewed { line, from, is_data } in self.ahead.renewed.drain(..).rev() {
@@ -55,15 +67,15 @@ impl<V: Variant> CoreState<V> {
 }
 
 impl<V: Variant> Work<'_, V> {
-    /// Prepares a core to run ahead. If `with_data` is `false`, the core executes only instructions that access no data.
+    /// Prepares a core to run ahead.
     #[inline]
-    pub(crate) fn begin_ahead(&mut self, core: usize, with_data: bool) {
+    pub(crate) fn begin_ahead(&mut self, core: usize) {
         let MemorySystem { cores, ahead, truth, .. } = &mut *self.system;
         ahead.cores |= 1 << core;
-        ahead.with_data |= u64::from(with_data) << core;
         let state = &mut cores[core];
         state.ahead.renewed.clear();
         state.ahead.stored = 0;
+        state.ahead.avoided.begin();
         (state.ahead.idle, state.ahead.record) = (state.idle, truth.cores[core]);
     }
 
@@ -71,12 +83,11 @@ impl<V: Variant> Work<'_, V> {
     #[inline]
     pub(crate) fn end_ahead(&mut self, core: usize) {
         self.system.ahead.cores &= !(1 << core);
-        self.system.ahead.with_data &= !(1 << core);
     }
 
     /// Does the same as [`end_ahead`](Self::end_ahead) for all cores.
     pub(crate) fn end_all_ahead(&mut self) {
-        (self.system.ahead.cores, self.system.ahead.with_data) = (0, 0);
+        self.system.ahead.cores = 0;
     }
 
     /// Undoes everything that a core has executed ahead, except for its strands' [instruction counts](Self::subtract_undone).
@@ -170,10 +181,17 @@ impl<V: Variant> Work<'_, V> {
         self.system.ahead.affected.pop_front()
     }
 
-    /// Drops the line that an affected core loses. The core must not be running ahead.
-    pub(crate) fn drop_lost_line(&mut self, affected: Affected) {
-        if let Some(lost) = affected.lost {
-            self.system.cores[affected.core].drop(lost);
+    /// Drops the line that an affected core loses. The core must not be running ahead. If the core `has_undone` what it had executed
+    /// ahead, it avoids the line from now on.
+    pub(crate) fn drop_lost_line(&mut self, affected: Affected, has_undone: bool) {
+        let MemorySystem { plan, cores, .. } = &mut *self.system;
+        let Some(lost) = affected.lost else { return };
+        let core = &mut cores[affected.core];
+        core.drop(lost);
+        if let Copy::Data { line, .. } = lost
+            && has_undone
+        {
+            core.ahead.avoided.add(plan.variant.figures().line_of_data(line));
         }
     }
 }

@@ -16,8 +16,8 @@ use crate::recording::Kind;
 
 /// A core whose strands execute ahead.
 ///
-/// The core can be [prepared](Work::begin_ahead) so that it executes no instruction that accesses data. If `WATCHED` is set, a
-/// watch observes the uses of moved lines, and the core executes no instruction that fetches or loads from a moved line.
+/// The core executes no instruction that loads from an [avoided](super::avoided) line. If `WATCHED` is set, a watch observes the uses of
+/// moved lines, and the core executes no instruction that fetches or loads from a moved line.
 ///
 /// If `stored` is `None`, the core defers stores: they are executed when their turns come. Otherwise, the core executes these
 /// instructions a second time, and the first `stored` of their stores have already been executed. The core then stops after the
@@ -30,8 +30,6 @@ pub(crate) struct CoreAhead<'w, V: Variant, const WATCHED: bool> {
     records: &'w mut [StrandRecord],
     record: &'w mut CoreRecord,
     issues: Issues,
-    /// Whether instructions that access data may be executed.
-    with_data: bool,
     /// The number of further stores that were already executed when the core executed these instructions for the first time; `None`
     /// if the core defers stores.
     pub(super) stored: Option<usize>,
@@ -83,7 +81,7 @@ impl<V: Variant> Work<'_, V> {
         core: usize,
         stored: Option<usize>,
     ) -> CoreAhead<'_, V, WATCHED> {
-        let MemorySystem { plan, strands, cores, truth, moves, ahead, .. } = &mut *self.system;
+        let MemorySystem { plan, strands, cores, truth, moves, .. } = &mut *self.system;
         let strands_of_core = core * StrandId::PER_CORE..(core + 1) * StrandId::PER_CORE;
         CoreAhead {
             core: &mut cores[core],
@@ -92,7 +90,6 @@ impl<V: Variant> Work<'_, V> {
             records: &mut truth.strands[strands_of_core],
             record: &mut truth.cores[core],
             issues: Issues::default(),
-            with_data: ahead.with_data >> core & 1 == 1,
             stored,
             moved: moves.as_ref(),
         }
@@ -242,10 +239,11 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
     /// changes nothing.
     #[inline(always)]
     pub(super) fn is_latest_loaded(&mut self, address: u64, size: u16) -> bool {
-        self.with_data
-            && !self.is_watched(address, size)
+        let line = (address & ADDRESS_MASK) >> self.figures().l1d.line_shift;
+        !self.is_watched(address, size)
             && self.is_in_line(address, size)
-            && self.core.data.is_latest((address & ADDRESS_MASK) >> self.figures().l1d.line_shift)
+            && self.core.data.is_latest(line)
+            && !self.avoids(line)
     }
 
     #[inline(always)]
@@ -263,27 +261,36 @@ impl<'w, V: Variant, const WATCHED: bool> CoreAhead<'w, V, WATCHED> {
         address % line + u64::from(size) <= line
     }
 
-    /// Loads data. Returns `false` if the core may not access data, if one of the lines is not in the cache, or if the load has to
-    /// be reported to a watch.
+    /// Returns `true` if the core may not load from a line of its data cache. While a core executes instructions a second time, returns
+    /// `false`, because the core has already loaded from the line.
+    #[inline(always)]
+    fn avoids(&self, line: u64) -> bool {
+        self.core.ahead.avoided.contains(self.figures().line_of_data(line)) && self.stored.is_none()
+    }
+
+    /// Loads data. Returns `false` if the core avoids one of the lines, if one is not in the cache, or if the load has to be reported to
+    /// a watch.
     #[inline(always)]
     pub(super) fn load(&mut self, offset: u64, address: u64, size: u16) -> bool {
         let address = address.wrapping_add(offset);
-        if !self.with_data || self.is_watched(address, size) {
+        if self.is_watched(address, size) {
             return false;
         }
         lines(self.figures().l1d.line_shift, address, size, |line| {
+            if self.avoids(line) {
+                let line = self.figures().line_of_data(line);
+                self.core.ahead.avoided.stop_at(line);
+                return false;
+            }
             let CoreState { data, ahead, .. } = &mut *self.core;
             data.renew(line, |from| ahead.renewed.push(Renewed { line, from, is_data: true }))
         })
     }
 
-    /// Defers a store. Returns `false` if the core may not access data, if the store crosses the end of a line, or if the strand
-    /// might have to wait for room for the store.
+    /// Defers a store. Returns `false` if the store crosses the end of a line, or if the strand might have to wait for room for the
+    /// store.
     #[inline(always)]
     pub(super) fn store(&mut self, store: StoreAhead) -> bool {
-        if !self.with_data {
-            return false;
-        }
         if let Some(stored) = &mut self.stored {
             *stored -= 1;
             return true;

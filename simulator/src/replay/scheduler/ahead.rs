@@ -43,41 +43,6 @@ struct Core {
     /// One bit for each of the core's strands, which is set if the strand has executed ahead.
     strands: u8,
     saved: [Saved; StrandId::PER_CORE],
-    pause: Pause,
-}
-
-/// A pause in which a core that runs ahead accesses no data, because it has often had to undo what it executed ahead. (Other cores
-/// often take a line of data, but rarely a line of instructions.)
-#[derive(Clone, Copy, Debug, Default)]
-struct Pause {
-    /// The number of turns left in the pause.
-    turns: u16,
-    /// The length of the latest pause, in turns. It decreases with every turn outside a pause, so that the next pause can be
-    /// shorter.
-    latest: u16,
-}
-
-/// The maximum length of a pause, in turns.
-const MAX_PAUSE_TURNS: u16 = 1023;
-
-impl Pause {
-    /// Begins a pause, because the core has to undo what it has executed ahead. Undoing instructions and executing them again costs
-    /// as much as many turns.
-    fn begin(&mut self) {
-        self.latest = (2 * self.latest + 1).min(MAX_PAUSE_TURNS);
-        self.turns = self.latest;
-    }
-
-    /// Returns `true` if the core may access data ahead in this turn. Otherwise, shortens the pause by one turn.
-    #[inline]
-    fn is_over(&mut self) -> bool {
-        if self.turns > 0 {
-            self.turns -= 1;
-            return false;
-        }
-        self.latest -= self.latest / 4;
-        true
-    }
 }
 
 /// A strand's state before it ran ahead, and what it has executed ahead since then.
@@ -116,7 +81,6 @@ impl Ahead {
             pipelines: CorePipelines::IDLE,
             strands: 0,
             saved: [Saved::default(); StrandId::PER_CORE],
-            pause: Pause::default(),
         };
         Self {
             cores: vec![core; CORES].into(),
@@ -202,18 +166,6 @@ impl Scheduler {
         for (strand, ready) in ahead.woken.extract_if(.., |(strand, _)| strand.core() == core) {
             turns.set(strand, Some(ready));
         }
-    }
-
-    /// Returns `true` if a core should access data when it runs ahead in this turn. Returns `false` during a pause, which begins
-    /// when the core has to undo what it has executed ahead.
-    #[inline]
-    pub(crate) fn may_access_data(&mut self, core: usize) -> bool {
-        self.ahead.cores[core].pause.is_over()
-    }
-
-    /// Begins a pause in which a core accesses no data ahead, because other strands made it undo what it had executed ahead.
-    pub(crate) fn begin_pause(&mut self, core: usize) {
-        self.ahead.cores[core].pause.begin();
     }
 
     /// Returns `true` if a core runs ahead.
