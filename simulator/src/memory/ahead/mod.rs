@@ -9,6 +9,8 @@ mod avoided;
 mod lane;
 mod local;
 pub(super) mod log;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use guest_abi::StrandId;
