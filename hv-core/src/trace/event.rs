@@ -225,7 +225,7 @@ macro_rules! events {
 
             /// Returns the payload size of a kind of event, in 32-bit words; `None` if this enum does not have the kind.
             pub fn words(id: u16) -> Option<usize> {
-                match id { $($id => Some(const { $crate::trace::Class::for_event::<$Name>().words() }),)* _ => None }
+                Self::CLASSES.iter().find(|class| class.id == id).map(|class| class.words())
             }
 
             /// Decodes an event; `None` if this enum does not have the kind, or if the payload has the wrong length.

@@ -14,7 +14,7 @@ use crate::memory::timing::ISSUE;
 use crate::recording::{ByKind, Done, Kind, MAX_WHOLE, Part, Reference};
 
 /// The maximum number of references by which a strand that runs ahead can exceed the number that it is told to execute.
-pub(crate) const MAX_OVERSHOOT: usize = 128;
+pub(crate) const MAX_OVERSHOOT: usize = 64;
 
 /// The maximum number of references that a core may be told to execute ahead. With more, the counts of [`ByKind`] could overflow.
 pub(crate) const MAX_AHEAD_REFERENCES: usize = MAX_WHOLE - MAX_OVERSHOOT;
