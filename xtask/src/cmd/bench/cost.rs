@@ -22,8 +22,7 @@ const fn made(threads: u32, data: Data, references: u64) -> GeneratedProgram {
     GeneratedProgram { threads, data, references }
 }
 
-/// The generated programs and their names. Their threads cost more than those of a recorded C program whose threads go through 4 KB of their
-/// own: it takes 38 instructions for each reference with one thread, 83 with 8 threads, 209 with 64, and 173 with 200.
+/// The generated programs and their names.
 const PROGRAMS: [(&str, GeneratedProgram); 6] = [
     ("one_thread", made(1, Data::Own, 3_000_000)),
     ("stream", made(1, Data::Stream, 2_000_000)),
