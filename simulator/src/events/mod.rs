@@ -9,8 +9,6 @@ pub mod layouts;
 pub mod rings;
 pub mod summary;
 
-use std::sync::LazyLock;
-
 use guest_abi::StrandId;
 use hv_core::trace::{HypervisorEvent, take};
 use perfctr_service::trace::ServiceEvent;
@@ -32,23 +30,15 @@ impl DecodedEvent {
     /// Returns the payload's length in 32-bit words; `None` if there is no such kind.
     #[must_use]
     pub fn words(id: u16) -> Option<usize> {
-        static WORDS: LazyLock<Vec<Option<usize>>> = LazyLock::new(|| {
-            let classes = || HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES);
-            let ids = classes().map(|class| usize::from(class.id) + 1).max().unwrap_or(0);
-            let mut words = vec![None; ids];
-            classes().for_each(|class| words[usize::from(class.id)] = Some(class.words()));
-            words
-        });
-        WORDS.get(usize::from(id)).copied().flatten()
+        HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id))
     }
 
     /// Returns the event with this kind and payload; `None` if there is no such event.
     #[must_use]
     pub fn decode(id: u16, payload: &[u32]) -> Option<Self> {
-        // Nearly all events are the service's.
-        ServiceEvent::decode(id, payload)
-            .map(Self::Service)
-            .or_else(|| HypervisorEvent::decode(id, payload).map(Self::Hypervisor))
+        HypervisorEvent::decode(id, payload)
+            .map(Self::Hypervisor)
+            .or_else(|| ServiceEvent::decode(id, payload).map(Self::Service))
     }
 }
 

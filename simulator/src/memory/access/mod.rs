@@ -348,7 +348,7 @@ impl<'w, V: Variant> Access<'w, V> {
             let (Copy::Data { core, .. } | Copy::Instructions { core, .. }) = copy;
             let core = first + core;
             let state = self.cores.get(core);
-            if self.ahead.may_run(core) && state.may_have_used(copy, line) {
+            if self.ahead.may_run(core) && state.is_copy_in_use(copy, line) {
                 if state.has(copy) {
                     self.ahead.drop(core, copy, self.turn);
                     // The core that lost a copy may have a turn before this strand's next instruction, so this quantum ends here.

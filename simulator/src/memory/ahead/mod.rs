@@ -46,8 +46,9 @@ impl<V: Variant> CoreState<V> {
         }
     }
 
-    /// Returns `true` if the core may have used a copy of a line while it ran ahead, or lines of the same set. `line` is the L2 line.
-    pub(super) fn may_have_used(&mut self, copy: Copy, line: L2Line) -> bool {
+    /// Returns `false` if the core can lose a copy of a line and still undo what it has executed ahead: it has not used the line, and the
+    /// order of the lines in the copy's set has not changed. `line` is the L2 line that contains the copy.
+    pub(super) fn is_copy_in_use(&mut self, copy: Copy, line: L2Line) -> bool {
         let Copy::Data { line: part, .. } = copy else { return true };
         !self.ahead.avoided.contains(line)
             || self
