@@ -96,7 +96,8 @@ pub fn url(text: &str) -> String {
     escaped
 }
 
-/// Returns a text as a field of a CSV line according to RFC 4180: in quotation marks if it contains a comma, a quotation mark or a line feed.
+/// Returns a text as a field of a CSV line according to RFC 4180: in quotation marks if it contains a comma, a quotation mark or a line
+/// feed.
 pub fn csv_field(text: &str) -> Cow<'_, str> {
     if text.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n')) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
