@@ -196,15 +196,17 @@ impl Replay {
     fn replay(&mut self, way: ReplayOrder, most: u64, board: &Board<'_>) -> Result<bool, RunError> {
         let (devices, references) = (board.devices(), self.references);
         let (scheduler, threads) = (&mut self.scheduler, &mut self.threads);
-        let views = (self.details.as_deref_mut(), &mut self.pace);
+        let (details, pace) = (self.details.as_deref_mut(), &mut self.pace);
         let (references, goes_on) = match &mut *self.memory {
             AnyMemory::T2Plus(memory) => {
                 let work = memory.work(devices);
-                ReplayPart::new(scheduler, threads, work, views, references, most).replay(way)
+                ReplayPart::new(scheduler, threads, work, (details, pace), references, most)
+                    .replay(way)
             }
             AnyMemory::Other(memory) => {
                 let work = memory.work(devices);
-                ReplayPart::new(scheduler, threads, work, views, references, most).replay(way)
+                ReplayPart::new(scheduler, threads, work, (details, pace), references, most)
+                    .replay(way)
             }
         }?;
         self.references = references;
