@@ -1,15 +1,16 @@
 //! Replays a part of the programs' references.
 
+mod rewind;
+mod turn;
+
 use super::error::RunError;
 use super::pace::Pace;
 use super::scheduler::ahead::CORES;
 use super::scheduler::turns::Due;
 use super::scheduler::{NextTurn, Scheduler};
 use super::threads::Threads;
-use crate::analysis::details::{ThreadWatcher, Watcher};
-use crate::memory::{
-    Affected, Executed, MAX_AHEAD_REFERENCES, MAX_OVERSHOOT, Quantum, Variant, Work,
-};
+use crate::analysis::details::Watcher;
+use crate::memory::{MAX_AHEAD_REFERENCES, MAX_OVERSHOOT, Variant, Work};
 
 /// The maximum number of references that a core's strands execute ahead of other cores before the core waits for its turn. The
 /// larger this number, the more references have to be executed again when another core takes a line from the core's caches.
@@ -207,165 +208,4 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
         };
         (room / cores).min(MAX_AHEAD)
     }
-
-    /// Executes a deferred store, whose turn has come.
-    fn store(&mut self, turn: Due) {
-        let core = turn.core();
-        match &mut self.details {
-            None => self.work.store_ahead(core, &mut ()),
-            Some(details) => {
-                let Some((strand, _)) = self.work.next_store(core) else { return };
-                let (thread, offset) = self.scheduler.first_thread(strand);
-                let mut watcher = details.watch_thread(thread, strand, offset, None);
-                self.work.store_ahead(core, &mut watcher);
-            }
-        }
-        self.scheduler.replace_store(core, self.next_store(core));
-        self.handle_affected(turn);
-    }
-
-    fn note_store(&mut self, core: usize) {
-        self.scheduler.set_store(core, self.next_store(core));
-    }
-
-    /// Returns the turn of a core's first deferred store; [`Due::NEVER`] if no store is deferred.
-    fn next_store(&self, core: usize) -> Due {
-        self.work.next_store(core).map_or(Due::NEVER, |(strand, at)| Due::for_strand(at, strand))
-    }
-
-    /// For each core that a turn affects, undoes what the core has executed after the turn, and drops the line that the core loses.
-    #[inline]
-    fn handle_affected(&mut self, turn: Due) {
-        while let Some(affected) = self.work.next_affected() {
-            self.undo_after(turn, affected);
-        }
-    }
-
-    /// Undoes what an affected core has executed after a turn, and drops the line that the core loses.
-    #[inline(never)]
-    fn undo_after(&mut self, turn: Due, affected: Affected) {
-        let has_undone = match affected.core == turn.core() {
-            true => self.rewind_after_store(affected.core),
-            false => {
-                let place = turn.at_time(affected.at).max(self.scheduler.current_due());
-                self.rewind(affected.core, place)
-            }
-        };
-        self.work.drop_lost_line(affected, has_undone);
-    }
-
-    /// Undoes everything that cores have executed ahead after the place `before` in the turn order.
-    fn rewind_all(&mut self, before: Due) {
-        while let Some(core) = self.scheduler.first_core_ahead() {
-            self.rewind(core, before);
-        }
-        self.work.end_all_ahead();
-    }
-
-    /// Executes at most `most` references of the next thread's quantum. Before the next turn, the caller must call
-    /// [`note_store`](Self::note_store), which also updates when the core's strands have their next turns.
-    fn execute(&mut self, most: u64) {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        // The quantum can begin with data of an earlier instruction.
-        let instruction = self.details.as_ref().and_then(|_| self.scheduler.instruction());
-        let (thread, quantum) = self.scheduler.quantum(most);
-        let begins = quantum.begins;
-        self.threads.begin(thread, quantum.strand, self.work.truth());
-        let executed = match &mut self.details {
-            None => self.work.replay(&quantum),
-            Some(details) => {
-                let Quantum { strand, offset, .. } = quantum;
-                watch(
-                    details.watch_thread(thread, strand, offset, instruction),
-                    &quantum,
-                    &mut self.work,
-                )
-            }
-        };
-        let cycles = self.scheduler.executed_without_reorder(&executed);
-        self.references += executed.references as u64;
-        self.threads.executed(thread, &executed, begins, cycles);
-    }
-
-    /// If a core runs ahead, makes it stop at the place `before` in the turn order, and undoes what the core has executed after that
-    /// place. Returns `false` if nothing had to be undone.
-    fn rewind(&mut self, core: usize, before: Due) -> bool {
-        // Two strands can each have a store in the same turn, and possibly only the first of these stores has been executed.
-        while self.next_store(core) < before {
-            self.store(self.next_store(core));
-        }
-        if self.scheduler.next_due_of(core) < before {
-            // The core's next turn comes before the place `before`, and everything that the core has executed ahead comes before
-            // that turn. So nothing has to be undone.
-            self.scheduler.commit_core(core);
-        }
-        self.reexecute(core, before, usize::MAX)
-    }
-
-    /// If a core runs ahead, makes it stop after the last of its stores that has been executed, and undoes what the core has executed
-    /// after that store. Returns `false` if the core does not run ahead.
-    fn rewind_after_store(&mut self, core: usize) -> bool {
-        let stored = self.work.stored(core);
-        self.reexecute(core, Due::NEVER, stored)
-    }
-
-    /// Undoes everything that a core has executed ahead. Then executes again only what comes before the place `before` in the turn
-    /// order, and nothing after the core's first `stored` stores. Returns `false` if the core does not run ahead.
-    #[cold]
-    #[inline(never)]
-    fn reexecute(&mut self, core: usize, before: Due, stored: usize) -> bool {
-        let is_ahead = self.scheduler.runs_ahead(core);
-        if is_ahead {
-            self.work.undo_ahead(core);
-            for undone in self.scheduler.undo(core) {
-                self.references -= undone.references.len() as u64;
-                self.threads.undo(&undone);
-                self.work.subtract_undone(undone.strand, undone.references);
-            }
-            self.ahead(core, before, MAX_AHEAD_REFERENCES, Some(stored));
-            self.scheduler.commit_core(core);
-        }
-        self.work.end_ahead(core);
-        is_ahead
-    }
-
-    /// Lets a core's strands run ahead by about `most` references, up to the place `before` in the turn order. If `stored` is not
-    /// `None`, the strands execute references a second time, and the first `stored` of their stores have already been executed. The
-    /// strands then stop after the last of these stores.
-    #[inline]
-    fn ahead(&mut self, core: usize, before: Due, most: usize, stored: Option<usize>) {
-        let executed = match self.details {
-            None => self.ahead_watched::<false>(core, before, most, stored),
-            Some(_) => self.ahead_watched::<true>(core, before, most, stored),
-        };
-        self.references += executed as u64;
-        self.note_store(core);
-    }
-
-    /// Does the same as [`ahead`](Self::ahead), and collects details if `WATCHED` is set. Returns the number of executed
-    /// references.
-    #[inline(never)]
-    fn ahead_watched<const WATCHED: bool>(
-        &mut self,
-        core: usize,
-        before: Due,
-        most: usize,
-        stored: Option<usize>,
-    ) -> usize {
-        let Self { scheduler, threads, work, .. } = self;
-        let state = work.core_ahead::<WATCHED>(core, stored);
-        scheduler.run_ahead(core, before, most, state, |thread, instructions, cycles, pipeline| {
-            threads.executed_ahead(thread, instructions, cycles, pipeline);
-        })
-    }
-}
-
-/// Replays a thread's quantum and collects details about it.
-#[inline(never)]
-fn watch<V: Variant>(
-    mut watcher: ThreadWatcher<'_>,
-    quantum: &Quantum<'_>,
-    work: &mut Work<'_, V>,
-) -> Executed {
-    work.replay_watched(quantum, &mut watcher)
 }

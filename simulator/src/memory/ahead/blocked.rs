@@ -1,0 +1,65 @@
+//! Executes the instruction at which a strand that runs ahead was blocked.
+
+use super::lane::Lane;
+use crate::memory::figures::Variant;
+use crate::memory::quantum::Executed;
+use crate::memory::watch::{Unreported, Watch};
+use crate::memory::work::Work;
+use crate::recording::{Kind, Reference};
+
+impl<V: Variant> Work<'_, V> {
+    /// Executes the next instruction of a strand whose turn begins at the time `begins`, and tells `watch` what it does. If the
+    /// instruction loads and then stores in two steps, the turn can end between the load and the store, at the time `until`.
+    #[inline(never)]
+    pub(crate) fn execute_blocked<W: Watch>(
+        &mut self,
+        lane: &mut Lane<'_>,
+        (begins, until): (u64, u64),
+        watch: &mut W,
+    ) -> Executed {
+        let mut unreported = Unreported::default();
+        let mut access = self.access(lane.strand, lane.offset, begins);
+        if W::WATCHES {
+            access.unreported = Some(&mut unreported);
+        }
+        access.ends = until;
+        let mut executed = 0;
+        let mut loaded = false;
+        for reference in lane.part.references {
+            let mut address = reference.address;
+            if reference.kind.is_fetch() {
+                if executed > 0 {
+                    break;
+                }
+                access.issue();
+            } else {
+                address = lane.part.data[address as usize];
+                if loaded && reference.kind == Kind::Store {
+                    if access.now >= access.ends {
+                        break;
+                    }
+                    access.turn = access.now;
+                }
+            }
+            let reference = Reference { address, ..*reference };
+            access.reference(&reference);
+            if W::WATCHES {
+                if reference.kind.is_fetch() {
+                    watch.begins(reference.address);
+                }
+                access.report(&reference, watch);
+            }
+            executed += 1;
+            loaded = reference.kind == Kind::Load;
+        }
+        let executed = access.finish(executed);
+        lane.pass(executed.references);
+        executed
+    }
+
+    /// Returns `true` if the latest turn has affected other cores.
+    #[inline(always)]
+    pub(crate) fn has_affected(&self) -> bool {
+        !self.system.ahead.affected.is_empty()
+    }
+}
