@@ -14,6 +14,19 @@ pub(super) struct Code {
     /// The references of all shapes. A data reference has, in place of its address, its index among the shape's data references.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
+    /// For each step, the shape's instructions that begin before the step's instruction.
+    before: Vec<ByKind>,
+}
+
+/// The steps of an execution, from one of its instructions on.
+pub(crate) struct Steps<'a> {
+    pub(crate) steps: &'a [ShapeStep],
+    /// For each step, the shape's instructions that begin before the step's instruction.
+    pub(crate) before: &'a [ByKind],
+    /// The work that the shape has done before the first instruction.
+    pub(crate) done: Done,
+    /// The shape's instructions before the first instruction.
+    pub(crate) begun: ByKind,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +46,14 @@ pub(crate) struct Shape {
     /// The address of the shape's first instruction.
     pub(crate) address: u64,
     pub(crate) by_kind: ByKind,
+}
+
+impl Shape {
+    /// Returns `false` if the shape is executed reference by reference.
+    #[inline(always)]
+    pub(crate) fn has_steps(&self) -> bool {
+        self.steps != 0
+    }
 }
 
 /// The number of instructions of each [`Group`] and [`DataAccess`]. There is one word for each [`Group`]. The word holds a count of
@@ -58,6 +79,13 @@ impl ByKind {
     pub(crate) fn add(&mut self, more: &Self) {
         for (sum, more) in self.0.iter_mut().zip(more.0) {
             *sum += more;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn subtract(&mut self, less: &Self) {
+        for (difference, less) in self.0.iter_mut().zip(less.0) {
+            *difference -= less;
         }
     }
 
@@ -164,6 +192,7 @@ impl Code {
         self.shapes.clear();
         self.references.clear();
         self.steps.clear();
+        self.before.clear();
     }
 
     /// Adds a shape with these references and returns its number. The addresses of data references are ignored. The shape gets
@@ -191,7 +220,7 @@ impl Code {
         // Longer instructions than any real one would need too many steps.
         if let Some(first) = first.filter(|_| longest <= 1 << FETCH_SHIFT) {
             shape.address = first.address;
-            shape.done = add_steps(references, &mut self.steps);
+            shape.done = add_steps(references, &mut self.steps, &mut self.before);
         }
         shape.first_step = first_step as u32;
         shape.steps = (self.steps.len() - first_step) as u32;
@@ -256,24 +285,39 @@ impl Code {
         &self.references[shape.first as usize..][..shape.count as usize]
     }
 
-    /// Returns a shape's steps from its reference `first` on, and the work that the shape has done before that reference. Returns
-    /// `None` if the reference does not begin an instruction.
-    pub(super) fn resume(&self, shape: &Shape, first: usize) -> Option<(&[ShapeStep], Done)> {
-        let steps = self.steps(shape);
+    /// Returns a shape's steps from its reference `first` on. Returns `None` if the reference does not begin an instruction.
+    pub(super) fn further_steps(&self, shape: &Shape, first: usize) -> Option<Steps<'_>> {
+        let Steps { steps, before, .. } = self.all_steps(shape);
         let passed = steps.partition_point(|step| usize::from(step.next) <= first);
-        let steps = &steps[passed..];
+        let (steps, before) = (&steps[passed..], &before[passed..]);
         let references = self.references(shape);
-        let (until, mut done) = match steps.first() {
-            Some(step) => (usize::from(step.fetch), step.done.before_latest()),
-            None => (references.len(), shape.done),
+        let (until, mut done, mut begun) = match (steps.first(), before.first()) {
+            (Some(step), Some(before)) => {
+                (usize::from(step.fetch), step.done.before_latest(), *before)
+            }
+            _ => (references.len(), shape.done, shape.by_kind),
         };
-        // The instructions from `first` up to the next step's instruction have no steps of their own. `done` includes them, so
-        // subtract them.
+        // The instructions from `first` up to the next step's instruction have no steps of their own. `done` and `begun` include them,
+        // so subtract them.
+        let mut further = ByKind::default();
         for fetch in references.get(first..until)? {
             done.begun -= 1;
             done.taken -= u16::from(fetch.flow.is_elsewhere());
+            further.count(fetch);
         }
-        Some((steps, done))
+        begun.subtract(&further);
+        Some(Steps { steps, before, done, begun })
+    }
+
+    /// Returns all steps of a shape.
+    #[inline(always)]
+    pub(super) fn all_steps(&self, shape: &Shape) -> Steps<'_> {
+        Steps {
+            steps: self.steps(shape),
+            before: &self.before[shape.first_step as usize..][..shape.steps as usize],
+            done: Done::default(),
+            begun: ByKind::default(),
+        }
     }
 
     #[inline(always)]
@@ -282,8 +326,13 @@ impl Code {
     }
 }
 
-/// Appends a shape's steps. Returns the work done by the whole shape.
-fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
+/// Appends a shape's steps, and the instructions before each step's instruction. Returns the work done by the whole shape.
+fn add_steps(
+    references: &[Reference],
+    steps: &mut Vec<ShapeStep>,
+    before: &mut Vec<ByKind>,
+) -> Done {
+    let (mut begun, mut by_kind) = (ByKind::default(), ByKind::default());
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
@@ -312,10 +361,13 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
                 is_within: false,
                 divided,
             });
+            before.push(begun);
             done.loads += u16::from(action != StepAction::Store);
             continue;
         }
         (fetch, divided, loaded) = (number, ShapeStep::UNDIVIDED, false);
+        begun = by_kind;
+        by_kind.count(one);
         done.begun += 1;
         done.is_taken = one.flow.is_elsewhere();
         done.taken += u16::from(done.is_taken);
@@ -336,6 +388,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
                     is_within: line != last,
                     divided,
                 });
+                before.push(begun);
             }
             fetched = Some(line);
             if line == last {

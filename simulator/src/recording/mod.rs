@@ -104,7 +104,7 @@ pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
 pub use chunk::Chunk;
 pub(crate) use chunk::{Position, ShapeMemo};
 pub(crate) use code::{
-    ByKind, Done, FETCH_SHIFT, InstructionCounts, MAX_WHOLE, Shape, ShapeStep, StepAction,
+    ByKind, Done, FETCH_SHIFT, InstructionCounts, MAX_WHOLE, Shape, ShapeStep, StepAction, Steps,
 };
 pub use error::RecordingError;
 pub use images::{CodeImage, without_image};

@@ -49,25 +49,32 @@ impl Reference {
     #[inline(always)]
     pub(crate) const fn data(&self) -> DataAccess {
         match self.kind {
-            Kind::FetchLoad => DataAccess::Load,
-            Kind::FetchStore => DataAccess::Store,
             Kind::FetchModify if matches!(self.class, Class::Atomic) => DataAccess::Atomic,
-            Kind::FetchModify => DataAccess::Both,
-            _ => DataAccess::None,
+            kind => DATA_ACCESSES[kind as usize],
         }
     }
 
     /// Returns the group in which instruction counters count this fetched instruction.
     #[inline(always)]
     pub(crate) const fn group(&self) -> Group {
-        match (self.class, self.flow) {
-            (Class::FloatingPoint | Class::Vector, _) => Group::Fgu,
-            (_, Flow::Next | Flow::Trap) => Group::Other,
-            (_, Flow::NotTaken) => Group::NotTaken,
-            _ => Group::Taken,
+        match self.class {
+            Class::FloatingPoint | Class::Vector => Group::Fgu,
+            _ => GROUPS[self.flow as usize],
         }
     }
 }
+
+/// How fetched instructions access data, in the order of [`Kind`]. Data references have no such access.
+const DATA_ACCESSES: [DataAccess; 7] = {
+    let none = DataAccess::None;
+    [none, DataAccess::Load, DataAccess::Store, DataAccess::Both, none, none, none]
+};
+
+/// The groups of instructions that are not of the floating-point and graphics unit, in the order of [`Flow`].
+const GROUPS: [Group; 7] = {
+    let (other, taken) = (Group::Other, Group::Taken);
+    [other, Group::NotTaken, taken, taken, taken, taken, other]
+};
 
 /// How an instruction passes control on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::code::{Code, Done, MAX_WHOLE, Shape, ShapeStep, StepAction};
+use super::code::{Code, MAX_WHOLE, Shape, ShapeStep, StepAction, Steps};
 use super::reference::{Kind, Reference};
 
 /// Consecutive references in a chunk.
@@ -111,8 +111,22 @@ impl<'a> References<'a> {
     /// Removes all references of the first execution.
     #[inline]
     pub(crate) fn skip_part(&mut self) {
-        let shape = self.code.shape(self.executions[0]);
-        self.skip((shape.count as usize - self.first).min(self.length));
+        self.skip_part_of(self.code.shape(self.executions[0]));
+    }
+
+    /// Does the same as [`skip_part`](Self::skip_part). The first execution is of this shape.
+    #[inline(always)]
+    pub(crate) fn skip_part_of(&mut self, shape: &Shape) {
+        let part = shape.count as usize - self.first;
+        if part > self.length {
+            self.first += self.length;
+            self.length = 0;
+            return;
+        }
+        self.length -= part;
+        self.first = 0;
+        self.data = &self.data[shape.data as usize..];
+        self.executions = &self.executions[1..];
     }
 
     /// Returns the executions at the beginning whose references are all included. Together, they have at most [`MAX_WHOLE`]
@@ -192,17 +206,21 @@ impl<'a> Part<'a> {
         before.iter().rfind(|one| one.kind.is_fetch()).map(|fetch| fetch.address)
     }
 
-    /// Returns the references' steps, and the work that the shape has done before them. Returns `None` if the shape is executed
-    /// reference by reference, if the references do not begin with an instruction, or if they end before the shape does.
+    /// Returns the references' steps if the part has all references of its shape; `None` if it does not, or if the shape is executed
+    /// reference by reference.
     #[inline(always)]
-    pub(crate) fn steps(&self) -> Option<(&'a [ShapeStep], Done)> {
-        let is_whole = self.first + self.references.len() == self.shape.count as usize;
-        let steps = self.code.steps(self.shape);
-        match self.first {
-            _ if !is_whole || steps.is_empty() => None,
-            0 => Some((steps, Done::default())),
-            first => self.code.resume(self.shape, first),
-        }
+    pub(crate) fn all_steps(&self) -> Option<Steps<'a>> {
+        let is_whole = self.references.len() == self.shape.count as usize;
+        (is_whole && self.shape.has_steps()).then(|| self.code.all_steps(self.shape))
+    }
+
+    /// Returns the references' steps if the part begins with a later instruction than its shape; `None` if it does not, if the shape is
+    /// executed reference by reference, or if the part ends before the shape does.
+    #[inline(always)]
+    pub(crate) fn further_steps(&self) -> Option<Steps<'a>> {
+        let is_last = self.first + self.references.len() == self.shape.count as usize;
+        let has_further = self.first > 0 && is_last && self.shape.has_steps();
+        if has_further { self.code.further_steps(self.shape, self.first) } else { None }
     }
 }
 

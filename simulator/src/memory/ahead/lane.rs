@@ -7,9 +7,9 @@ use crate::recording::{ByKind, Part, References};
 /// A strand's next references while its core runs ahead. Turns are short and frequent, so the lane keeps what each turn would
 /// otherwise have to look up.
 pub(crate) struct Lane<'a> {
-    pub(super) strand: StrandId,
+    pub(crate) strand: StrandId,
     /// The offset that is added to every address of the strand's program.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// The references from the start of `part` on.
     pub(super) references: References<'a>,
     /// The part that the strand is executing.
@@ -41,12 +41,13 @@ impl<'a> Lane<'a> {
     /// Skips the first `passed` references of the part.
     #[inline(always)]
     pub(super) fn pass(&mut self, passed: usize) {
-        self.part.skip(passed);
-        if self.part.references.is_empty() {
-            self.references.skip_part();
-            if !self.references.is_empty() {
-                self.part = self.references.part();
-            }
+        if passed < self.part.references.len() {
+            return self.part.skip(passed);
+        }
+        self.references.skip_part_of(self.part.shape);
+        match self.references.is_empty() {
+            true => self.part.skip(passed),
+            false => self.part = self.references.part(),
         }
     }
 }

@@ -71,9 +71,16 @@ impl<V: Variant, const WATCHED: bool> CoreAhead<'_, V, WATCHED> {
                 part.references.len() <= MAX_OVERSHOOT
                     && timing.elapsed(&part.shape.done) - timing.elapsed(done) < left
             };
-            stops = match part.steps() {
-                Some((steps, done)) if fits(&done) => local.steps(part, steps, done),
-                _ => local.without_steps(part, most),
+            stops = if let Some(steps) = part.all_steps()
+                && fits(&steps.done)
+            {
+                local.steps(part, &steps)
+            } else if let Some(steps) = part.further_steps()
+                && fits(&steps.done)
+            {
+                local.steps(part, &steps)
+            } else {
+                local.without_steps(part, most)
             };
             lane.pass(local.executed.references - before);
         }

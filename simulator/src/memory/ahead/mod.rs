@@ -9,6 +9,7 @@ mod avoided;
 mod lane;
 mod local;
 pub(super) mod log;
+mod single;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -176,6 +177,12 @@ impl<V: Variant> Work<'_, V> {
             events.subtract_instruction(data, group);
             record.instructions[data as usize][group as usize] -= 1;
         }
+    }
+
+    /// Returns `true` if the list of affected cores is not empty.
+    #[inline]
+    pub(crate) fn has_affected(&self) -> bool {
+        !self.system.ahead.affected.is_empty()
     }
 
     /// Removes the first core from the list of affected cores, and returns it.

@@ -156,25 +156,14 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
                 return Ok((self.references, false));
             }
             let turn = self.scheduler.executing_due();
-            let core = turn.core();
-            self.work.end_ahead(core);
-            // A pause can fall into the middle of a long quantum.
-            self.execute((pause - self.references).min(left));
-            self.handle_affected(turn);
-            if self.scheduler.is_mid_instruction() {
-                // The rest of the instruction is executed next. So undo everything that cores have executed ahead beyond this rest
-                // in the turn order.
-                self.note_store(core);
-                let rest = turn.at_time(self.work.latest()).after();
-                self.rewind_all(rest.max(self.scheduler.current_due()));
-                continue;
+            self.work.end_ahead(turn.core());
+            match self.scheduler.short_turn() {
+                Some(until) => self.short_turn(turn, until),
+                // A pause can fall into the middle of a long turn.
+                None => self.long_turn(turn, (pause - self.references).min(left)),
             }
-            let most = self.max_ahead();
-            if most >= MIN_AHEAD {
-                self.work.begin_ahead(core);
-                self.ahead(core, self.edge.place(), most as usize, None);
-            } else {
-                self.note_store(core);
+            if self.scheduler.is_mid_instruction() {
+                continue;
             }
             if self.edge.is_reached(turn) && !self.choose_edge() {
                 return self.without_steps();

@@ -9,11 +9,9 @@ use std::iter;
 use std::num::NonZero;
 
 use guest_abi::StrandId;
-use smallvec::SmallVec;
 
 use super::Scheduler;
 use super::turns::{CorePipelines, Due};
-use crate::memory::{CoreAhead, ExecutedAhead, Lane, Variant};
 use crate::recording::{Position, References};
 
 /// The maximum number of cores.
@@ -38,26 +36,28 @@ const _: () = assert!(CORES <= u64::BITS as usize);
 
 /// A core that runs ahead, and its state before it ran ahead.
 #[derive(Clone, Debug)]
-struct Core {
+pub(super) struct Core {
     pipelines: CorePipelines,
-    /// One bit for each of the core's strands, which is set if the strand has executed ahead.
-    strands: u8,
-    saved: [Saved; StrandId::PER_CORE],
+    /// One bit for each of the core's strands, which is set if the strand has executed in the latest [run](super::core_run::CoreRun).
+    pub(super) strands: u8,
+    pub(super) saved: [Saved; StrandId::PER_CORE],
 }
 
-/// A strand's state before it ran ahead, and what it has executed ahead since then.
+/// A strand's state before it ran ahead, and what it has executed ahead since then. `next` is the thread's position before the run.
 #[derive(Clone, Copy, Debug, Default)]
-struct Saved {
-    thread: usize,
-    next: Position,
-    ready: u64,
+pub(super) struct Saved {
+    pub(super) thread: usize,
+    pub(super) next: Position,
+    /// The number of references that the strand executed in its turn, before it ran ahead.
+    pub(super) begun: usize,
+    pub(super) ready: u64,
     /// The time at which the strand can continue after what it executed ahead.
-    ends: u64,
+    pub(super) ends: u64,
     /// The number of cycles that the strand waited for its pipeline while it ran ahead.
-    pipeline: u64,
+    pub(super) pipeline: u64,
     /// The number of references that the strand executed ahead. `instructions` is the number of instructions.
-    references: usize,
-    instructions: u64,
+    pub(super) references: usize,
+    pub(super) instructions: u64,
 }
 
 /// What a strand has to undo because its core was restored.
@@ -89,6 +89,18 @@ impl Ahead {
             latest: Due::FIRST,
             current: Due::FIRST,
         }
+    }
+
+    #[inline(always)]
+    pub(super) fn core(&mut self, core: usize) -> &mut Core {
+        &mut self.cores[core]
+    }
+
+    /// Notes that a core begins to run ahead. `pipelines` is their state.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, core: usize, pipelines: CorePipelines) {
+        self.ahead |= 1 << core;
+        self.cores[core].pipelines = pipelines;
     }
 
     /// Notes that a turn begins.
@@ -206,6 +218,7 @@ impl Scheduler {
             let saved = &before.saved[number];
             let (thread, strand) = (&mut self.threads[saved.thread], &mut self.strands[id.index()]);
             (thread.next, strand.ready) = (saved.next, saved.ready);
+            thread.next.advance(&thread.chunk, saved.begun);
             self.stops.passed.references -= saved.references as u64;
             self.stops.passed.instructions -= saved.instructions;
         }
@@ -224,80 +237,6 @@ impl Scheduler {
     pub(crate) fn replace_store(&mut self, core: usize, store: Due) {
         self.turns.replace_store(core, store);
     }
-
-    /// Lets a core's strands execute up to the place `before` in the turn order, as long as they need nothing outside the core. The
-    /// core must not be running ahead yet. Stops after about `most` references, and returns the number of executed references. For
-    /// each strand that has executed, calls `note` with its thread, the number of executed instructions, the number of cycles since
-    /// the strand was ready, and how many of these cycles it waited for its pipeline.
-    #[inline(always)]
-    pub(crate) fn run_ahead<V: Variant, const WATCHED: bool>(
-        &mut self,
-        core: usize,
-        before: Due,
-        most: usize,
-        mut state: CoreAhead<'_, V, WATCHED>,
-        mut note: impl FnMut(usize, u64, u64, u64),
-    ) -> usize {
-        let Self { ahead, turns, threads, strands, stops, .. } = self;
-        ahead.ahead |= 1 << core;
-        let Core { pipelines, strands: ran, saved, .. } = &mut ahead.cores[core];
-        *pipelines = turns.core(core);
-        *ran = 0;
-        let mut turns = turns.core_turns(core, before);
-        let mut lanes: SmallVec<[Lane<'_>; StrandId::PER_CORE]> = SmallVec::new();
-        // The index of each strand's lane.
-        let mut lane_of = [0_u8; StrandId::PER_CORE];
-        let mut references = 0;
-        while references < most
-            && let Some(turn) = turns.first()
-        {
-            let saved = &mut saved[turn.strand];
-            if *ran >> turn.strand & 1 == 0 {
-                let strand = &strands[core * StrandId::PER_CORE + turn.strand];
-                let (number, ready) = (strand.threads[0], strand.ready);
-                let thread = &threads[number];
-                let Some(lane) = thread.lane() else { break };
-                let next = thread.next;
-                *saved = Saved { thread: number, next, ready, ends: ready, ..Saved::default() };
-                *ran |= 1 << turn.strand;
-                lane_of[turn.strand] = lanes.len() as u8;
-                lanes.push(lane);
-            }
-            let lane = &mut lanes[usize::from(lane_of[turn.strand])];
-            if lane.is_empty() {
-                break;
-            }
-            let ExecutedAhead { executed, blocked } =
-                state.execute_turn(lane, turn.at, turn.until, most - references);
-            if executed.references > 0 {
-                saved.pipeline += turn.at - saved.ends;
-                saved.ends = executed.ends;
-                saved.references += executed.references;
-                saved.instructions += executed.instructions;
-                references += executed.references;
-                turns.issued(&turn, executed.issued, executed.ends);
-            }
-            if blocked {
-                break;
-            }
-        }
-        state.count_clocks();
-        for lane in &lanes {
-            state.count(lane);
-        }
-        drop(lanes);
-        for (number, strand) in strands_of(core, *ran) {
-            let Saved { thread, ready, ends, pipeline, references, instructions, .. } =
-                saved[number];
-            strands[strand.index()].ready = ends;
-            let scheduled = &mut threads[thread];
-            scheduled.next.advance(&scheduled.chunk, references);
-            stops.passed.references += references as u64;
-            stops.passed.instructions += instructions;
-            note(thread, instructions, ends - ready, pipeline);
-        }
-        references
-    }
 }
 
 fn first(bits: u64) -> Option<usize> {
@@ -305,7 +244,7 @@ fn first(bits: u64) -> Option<usize> {
 }
 
 /// Returns the strands of a core whose bits are set in `bits`, each with its number in the core.
-fn strands_of(core: usize, mut bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
+pub(super) fn strands_of(core: usize, mut bits: u8) -> impl Iterator<Item = (usize, StrandId)> {
     iter::from_fn(move || {
         let number = NonZero::new(bits)?.trailing_zeros() as usize;
         bits &= bits - 1;

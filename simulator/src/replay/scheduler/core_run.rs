@@ -1,4 +1,4 @@
-//! A core's strands execute without a break, while no other core does.
+//! A core's strands execute while no other core does.
 
 use guest_abi::StrandId;
 use smallvec::SmallVec;
@@ -10,10 +10,12 @@ use super::stops::Stops;
 use super::turns::{Due, Turns};
 use crate::memory::{CoreAhead, Executed, ExecutedAhead, Lane, Variant};
 
-/// A core whose strands execute without a break. First, the strand whose turn it is can execute [one instruction](Self::turn). Then the
-/// core can [run ahead](Self::run_ahead). At the end, the caller must call [`Scheduler::end_run`].
+/// A core that executes while no other core does. First, the strand whose turn it is can execute [one instruction](Self::execute). Then
+/// all strands can [run ahead](Self::run_ahead) of other cores. At the end, the caller must call [`Scheduler::end_run`].
 pub(crate) struct CoreRun<'a> {
     core: usize,
+    /// The thread that executes next.
+    executing: usize,
     ahead: &'a mut Ahead,
     turns: &'a mut Turns,
     threads: &'a [ScheduledThread],
@@ -24,22 +26,27 @@ pub(crate) struct CoreRun<'a> {
     lane_of: [u8; StrandId::PER_CORE],
 }
 
+/// Turns of at least this number of cycles are [quanta](Scheduler::quantum): so many instructions fit into them that it takes less work
+/// to execute whole shapes than one instruction and then more of them ahead.
+const LONG_TURN_CYCLES: u64 = 1024;
+
 impl Scheduler {
-    /// Prepares a core to execute.
+    /// Prepares a core to execute. The core must not be running ahead.
     #[inline(always)]
     pub(crate) fn begin_run(&mut self, core: usize) -> CoreRun<'_> {
-        let Self { ahead, turns, threads, strands, stops, .. } = self;
-        ahead.cores[core].strands = 0;
-        let (lanes, lane_of) = (SmallVec::new(), [0; StrandId::PER_CORE]);
-        CoreRun { core, ahead, turns, threads, strands, stops, lanes, lane_of }
+        let Self { executing, ahead, turns, threads, strands, stops, .. } = self;
+        ahead.core(core).strands = 0;
+        let (executing, lanes) = (*executing, SmallVec::new());
+        let lane_of = [0; StrandId::PER_CORE];
+        CoreRun { core, executing, ahead, turns, threads, strands, stops, lanes, lane_of }
     }
 
     /// Ends a core's run. For each strand that has executed, calls `note` with its thread, the number of instructions that it executed
-    /// ahead, the number of cycles in which it did so, and how many of these cycles it waited for its pipeline.
+    /// ahead, the number of cycles that it took for them, and how many of these cycles it waited for its pipeline.
     #[inline(always)]
     pub(crate) fn end_run(&mut self, core: usize, mut note: impl FnMut(usize, u64, u64, u64)) {
         let Self { ahead, threads, strands, stops, .. } = self;
-        let Core { strands: ran, saved, .. } = &ahead.cores[core];
+        let Core { strands: ran, saved, .. } = ahead.core(core);
         for (number, strand) in strands_of(core, *ran) {
             let Saved { thread, begun, ready, ends, pipeline, references, instructions, .. } =
                 saved[number];
@@ -52,62 +59,56 @@ impl Scheduler {
         }
     }
 
-    /// Returns the thread that executes next, and the time at which its turn ends; `None` if it has no instructions to execute without a
-    /// break, or if no other strand can execute.
+    /// Returns the time at which another strand's turn begins, if that is soon, so that the executing thread should execute a single
+    /// instruction. Returns `None` if it must execute a [quantum](Self::quantum).
     #[inline(always)]
-    pub(crate) fn short_turn(&self) -> Option<(usize, u64)> {
+    pub(crate) fn short_turn(&self) -> Option<u64> {
         let thread = &self.threads[self.executing];
         let until = self.turns.until(thread.strand).min(self.sleepers.first());
-        let is_short = until < self.begins + 1024 && !self.mid_instruction && !thread.data_alone;
-        is_short.then_some((self.executing, until))
+        let is_long = until >= self.begins + LONG_TURN_CYCLES;
+        (!is_long && !self.mid_instruction && !thread.data_alone).then_some(until)
     }
 }
 
 impl<'a> CoreRun<'a> {
-    /// Lets a thread, which must have instructions to execute, execute one in its turn. `execute` executes the instruction. Returns the
-    /// number of cycles since the strand was ready.
+    /// Lets the thread that executes next execute an instruction in a [short turn](Scheduler::short_turn). `execute` does so. It gets the
+    /// thread's number, and the time from which the strand was ready. Returns what was executed; `None` if the thread has no
+    /// instruction.
     #[inline(always)]
-    pub(crate) fn turn(
+    pub(crate) fn execute(
         &mut self,
-        thread: usize,
-        execute: impl FnOnce(&mut Lane<'a>) -> Executed,
-    ) -> Option<(Executed, u64)> {
+        execute: impl FnOnce(usize, u64, &mut Lane<'a>) -> Executed,
+    ) -> Option<Executed> {
+        let thread = self.executing;
         let of = &self.threads[thread];
         self.lanes.push(of.lane()?);
-        let executed = execute(self.lanes.last_mut()?);
-        self.turns.issued_without_reorder(of.strand, executed.issued, executed.ends);
+        let ready = self.strands[of.strand.index()].ready;
+        let executed = execute(thread, ready, self.lanes.last_mut()?);
+        let ends = executed.ends;
+        self.turns.issued_without_reorder(of.strand, executed.issued, ends);
         self.stops.passed.references += executed.references as u64;
         self.stops.passed.instructions += executed.instructions;
-        let ends = executed.ends;
-        let took = ends - self.strands[of.strand.index()].ready;
         let number = of.strand.index() % StrandId::PER_CORE;
-        let core = &mut self.ahead.cores[self.core];
+        let core = self.ahead.core(self.core);
         core.strands = 1 << number;
-        core.saved[number] = Saved {
-            thread,
-            next: of.next,
-            begun: executed.references,
-            ready: ends,
-            ends,
-            ..Saved::default()
-        };
-        Some((executed, took))
+        let (next, begun) = (of.next, executed.references);
+        core.saved[number] = Saved { thread, next, begun, ready: ends, ends, ..Saved::default() };
+        Some(executed)
     }
 
-    /// Lets the core's strands execute up to the place `before` in the turn order, as long as they need nothing outside the core. The
-    /// core must not be running ahead yet. Stops after about `most` references, and returns the number of executed references.
-    #[inline(always)]
+    /// Lets the core's strands execute up to the place `before` in the turn order, as long as they need nothing outside the core. Stops
+    /// after about `most` references, and returns the number of executed references.
+    #[inline(never)]
     pub(crate) fn run_ahead<V: Variant, const WATCHED: bool>(
         &mut self,
         before: Due,
         most: usize,
         mut state: CoreAhead<'_, V, WATCHED>,
     ) -> usize {
-        let Self { core, ahead, turns, threads, strands, lanes, lane_of, .. } = self;
-        let core = *core;
-        ahead.ahead |= 1 << core;
-        let Core { pipelines, strands: ran, saved } = &mut ahead.cores[core];
-        *pipelines = turns.core(core);
+        let Self { ahead, turns, threads, strands, lanes, lane_of, .. } = self;
+        let core = self.core;
+        ahead.begin(core, turns.core(core));
+        let Core { strands: ran, saved, .. } = ahead.core(core);
         let mut turns = turns.core_turns(core, before);
         let mut references = 0;
         while references < most
@@ -118,12 +119,12 @@ impl<'a> CoreRun<'a> {
                 let strand = &strands[core * StrandId::PER_CORE + turn.strand];
                 let (number, ready) = (strand.threads[0], strand.ready);
                 let thread = &threads[number];
-                lane_of[turn.strand] = lanes.len() as u8;
                 let Some(lane) = thread.lane() else { break };
-                lanes.push(lane);
                 let next = thread.next;
                 *saved = Saved { thread: number, next, ready, ends: ready, ..Saved::default() };
                 *ran |= 1 << turn.strand;
+                lane_of[turn.strand] = lanes.len() as u8;
+                lanes.push(lane);
             }
             let lane = &mut lanes[usize::from(lane_of[turn.strand])];
             if lane.is_empty() {

@@ -10,6 +10,7 @@
 
 pub(crate) mod ahead;
 mod calendar;
+mod core_run;
 mod deal;
 mod family;
 mod objects;

@@ -3,20 +3,21 @@
 use super::{Local, NO_LINE, StopReason, StoreAhead, line};
 use crate::memory::figures::Variant;
 use crate::memory::timing::ISSUE;
-use crate::recording::{Done, Kind, Part, Reference, ShapeStep, StepAction};
+use crate::recording::{Done, Kind, Part, ShapeStep, StepAction, Steps};
 
 impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
     /// Executes a part of a shape step by step.
     #[inline(always)]
-    pub(super) fn steps(&mut self, part: &Part<'_>, steps: &[ShapeStep], done: Done) -> StopReason {
+    pub(super) fn steps(&mut self, part: &Part<'_>, all: &Steps<'_>) -> StopReason {
         let (timing, shape) = (&self.ahead.figures().timing, part.shape);
+        let done = &all.done;
         // The time at which the shape would have begun if it had executed from its start without stalls.
-        let begins = self.now.wrapping_sub(timing.elapsed(&done));
+        let begins = self.now.wrapping_sub(timing.elapsed(done));
         if part.first > 0 && !self.fetch_lines(&part.references[0]) {
             return StopReason::Blocked;
         }
         let mut data = part.data[part.first - usize::from(done.begun)..].iter();
-        let mut steps = steps.iter();
+        let mut steps = all.steps.iter();
         while let Some(step) = steps.next() {
             let datum = match step.action {
                 StepAction::Fetch => None,
@@ -72,7 +73,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             if is_local {
                 if self.ahead.stored == Some(0) {
                     self.now = begins.wrapping_add(timing.elapsed(&step.done));
-                    self.count(&part.references[..usize::from(step.next) - part.first]);
+                    self.stop(part, all, steps.as_slice().len() + 1, usize::from(step.next));
                     return StopReason::Blocked;
                 }
                 continue;
@@ -86,40 +87,48 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 self.now = begins.wrapping_add(timing.issued(&step.done));
                 usize::from(step.fetch)
             };
-            self.count(&part.references[..stops - part.first]);
+            self.stop(part, all, steps.as_slice().len() + 1, stops);
             return StopReason::Blocked;
         }
         self.now = begins.wrapping_add(timing.elapsed(&shape.done));
         self.fetched = NO_LINE;
-        if part.first > 0 {
-            self.count(part.references);
-            return StopReason::None;
-        }
         self.executed.issued = begins.wrapping_add(timing.issued(&shape.done));
         self.executed.references += part.references.len();
-        self.executed.instructions += u64::from(shape.done.begun);
-        self.by_kind.add(&shape.by_kind);
+        self.executed.instructions += u64::from(shape.done.begun - done.begun);
+        let mut executed = shape.by_kind;
+        executed.subtract(&all.begun);
+        self.by_kind.add(&executed);
         StopReason::None
     }
 
-    /// Counts executed references. The first one begins an instruction, and the last one ends at the current time.
+    /// Counts the references of a part that were executed up to the reference `stops`, at the current time. `left` is the number of
+    /// steps from the step on at which the strand stops; that step's instruction is not executed, or executed as far as the step.
     #[inline(always)]
-    fn count(&mut self, references: &[Reference]) {
+    fn stop(&mut self, part: &Part<'_>, all: &Steps<'_>, left: usize, stops: usize) {
         let timing = &self.ahead.figures().timing;
-        let mut loads = 0;
-        let mut latest = None;
-        for reference in references {
-            if reference.kind.is_fetch() {
-                self.count_instruction(reference);
-                (latest, loads) = (Some(reference), 0);
-            } else {
+        let at = all.steps.len() - left;
+        let (step, mut executed) = (&all.steps[at], all.before[at]);
+        executed.subtract(&all.begun);
+        let fetch = usize::from(step.fetch);
+        let references = &part.references[..stops - part.first];
+        let mut begun = step.done.begun - 1 - all.done.begun;
+        if stops > fetch {
+            begun += 1;
+            executed.count(&part.references[fetch - part.first]);
+        }
+        if begun > 0 {
+            let mut loads = 0;
+            for reference in references.iter().rev() {
+                if reference.kind.is_fetch() {
+                    let taken = if reference.flow.is_elsewhere() { timing.taken } else { 0 };
+                    self.executed.issued = self.now - ISSUE - taken - loads * timing.load;
+                    break;
+                }
                 loads += u64::from(reference.kind == Kind::Load);
             }
         }
-        if let Some(latest) = latest {
-            let taken = if latest.flow.is_elsewhere() { timing.taken } else { 0 };
-            self.executed.issued = self.now - ISSUE - taken - loads * timing.load;
-        }
+        self.executed.instructions += u64::from(begun);
         self.executed.references += references.len();
+        self.by_kind.add(&executed);
     }
 }

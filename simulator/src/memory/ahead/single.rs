@@ -1,4 +1,4 @@
-//! Executes the instruction at which a strand that runs ahead was blocked.
+//! Executes a single instruction, which may need the whole machine.
 
 use super::lane::Lane;
 use crate::memory::figures::Variant;
@@ -8,13 +8,17 @@ use crate::memory::work::Work;
 use crate::recording::{Kind, Reference};
 
 impl<V: Variant> Work<'_, V> {
-    /// Executes the next instruction of a strand whose turn begins at the time `begins`, and tells `watch` what it does. If the
-    /// instruction loads and then stores in two steps, the turn can end between the load and the store, at the time `until`.
+    /// Executes a strand's next instruction, or the rest of one, in a turn that begins at the time `begins`, and tells `watch` what it does.
+    /// If the instruction loads and then stores in two steps, the turn can end before the store: other strands can use the line
+    /// from the time `until` on.
+    ///
+    /// Turns must be passed in chronological order, together with [quanta](Self::replay).
     #[inline(never)]
-    pub(crate) fn execute_blocked<W: Watch>(
+    pub(crate) fn execute_single<W: Watch>(
         &mut self,
         lane: &mut Lane<'_>,
-        (begins, until): (u64, u64),
+        begins: u64,
+        until: u64,
         watch: &mut W,
     ) -> Executed {
         let mut unreported = Unreported::default();
@@ -23,8 +27,7 @@ impl<V: Variant> Work<'_, V> {
             access.unreported = Some(&mut unreported);
         }
         access.ends = until;
-        let mut executed = 0;
-        let mut loaded = false;
+        let (mut executed, mut loaded) = (0, false);
         for reference in lane.part.references {
             let mut address = reference.address;
             if reference.kind.is_fetch() {
@@ -55,11 +58,5 @@ impl<V: Variant> Work<'_, V> {
         let executed = access.finish(executed);
         lane.pass(executed.references);
         executed
-    }
-
-    /// Returns `true` if the latest turn has affected other cores.
-    #[inline(always)]
-    pub(crate) fn has_affected(&self) -> bool {
-        !self.system.ahead.affected.is_empty()
     }
 }
