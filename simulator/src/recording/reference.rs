@@ -48,10 +48,7 @@ impl Reference {
     /// Returns how this fetched instruction accesses data.
     #[inline(always)]
     pub(crate) const fn data(&self) -> DataAccess {
-        match self.kind {
-            Kind::FetchModify if matches!(self.class, Class::Atomic) => DataAccess::Atomic,
-            kind => DATA_ACCESSES[kind as usize],
-        }
+        DATA_ACCESSES[matches!(self.class, Class::Atomic) as usize][self.kind as usize]
     }
 
     /// Returns the group in which instruction counters count this fetched instruction.
@@ -64,10 +61,14 @@ impl Reference {
     }
 }
 
-/// How fetched instructions access data, in the order of [`Kind`]. Data references have no such access.
-const DATA_ACCESSES: [DataAccess; 7] = {
-    let none = DataAccess::None;
-    [none, DataAccess::Load, DataAccess::Store, DataAccess::Both, none, none, none]
+/// How fetched instructions access data, in the order of [`Kind`]: instructions that are not atomic, and atomic ones. Data references
+/// have no such access.
+const DATA_ACCESSES: [[DataAccess; 7]; 2] = {
+    let (none, load, store) = (DataAccess::None, DataAccess::Load, DataAccess::Store);
+    [
+        [none, load, store, DataAccess::Both, none, none, none],
+        [none, load, store, DataAccess::Atomic, none, none, none],
+    ]
 };
 
 /// The groups of instructions that are not of the floating-point and graphics unit, in the order of [`Flow`].

@@ -3,6 +3,7 @@
 use super::Access;
 use crate::memory::figures::Variant;
 use crate::memory::geometry::LINE_SHIFT;
+use crate::memory::moves::MovedLines;
 use crate::memory::watch::Watch;
 use crate::recording::{FETCH_SHIFT, Reference, Shape, ShapeStep, StepAction, Whole};
 
@@ -54,11 +55,12 @@ impl<V: Variant> Access<'_, V> {
         watch: &mut W,
     ) {
         let is_store = step.action == StepAction::Store;
-        let may_have_moved = match &self.moves {
-            // The step uses a single line.
-            Some(moves) if moved > 0 => moves.may_have(address.wrapping_add(self.offset)),
-            _ => false,
-        };
+        if moved == 0 && !is_store {
+            return;
+        }
+        // The step uses a single line.
+        let may_have = |moves: &MovedLines| moves.may_have(address.wrapping_add(self.offset));
+        let may_have_moved = moved > 0 && self.moves.as_ref().is_some_and(may_have);
         if !is_store && !may_have_moved {
             return;
         }
