@@ -456,6 +456,27 @@ mod tests {
         // Of the instructions without data, five do not branch, and one does. One more instruction loads and stores.
         let by_kind = [[5, 0, 1, 0], [0; 4], [0; 4], [1, 0, 0, 0], [0; 4]];
         assert_eq!(shape.by_kind.counts(), by_kind);
+        let all = code.all_steps(shape);
+        assert_eq!((all.done, all.begun), (Done::default(), ByKind::default()));
+        let none = |other, taken| [other, 0, taken, 0];
+        let counts = |none, both| [none, [0; 4], [0; 4], [both, 0, 0, 0], [0; 4]];
+        let before: Vec<_> = all.before.iter().map(|before| before.counts()).collect();
+        let load_and_store = counts(none(2, 0), 0);
+        let expected =
+            [counts(none(0, 0), 0), load_and_store, load_and_store, counts(none(3, 0), 1)];
+        assert_eq!(before, expected);
+        // The instruction after the one that loads and stores, and the one in the delay slot.
+        for (first, steps, done, begun) in [
+            (5, &all.steps[3..], (3, 0, 1), counts(none(2, 0), 1)),
+            (8, &[], (6, 1, 1), counts(none(4, 1), 1)),
+        ] {
+            let further = code.further_steps(shape, first).unwrap();
+            assert_eq!((further.steps, further.before.len()), (steps, steps.len()));
+            let Done { begun: instructions, taken, loads, .. } = further.done;
+            assert_eq!(((instructions, taken, loads), further.begun.counts()), (done, begun));
+        }
+        // The load does not begin an instruction.
+        assert!(code.further_steps(shape, 3).is_none());
     }
 
     #[test]
