@@ -211,3 +211,36 @@ fn strands_at_once() {
     assert_eq!(lines.lines().count() as u64, whole);
     assert!(whole + dropped + waiting == 4000, "{whole} {dropped} {waiting}");
 }
+
+/// The numbers are those of UltraSPARC Architecture 2007.
+#[test]
+fn traps_have_names() {
+    let named = [
+        (0x08..=0x08, "instruction access exception"),
+        (0x0a..=0x0a, "instruction access error"),
+        (0x10..=0x10, "illegal instruction"),
+        (0x11..=0x11, "privileged instruction"),
+        (0x12..=0x12, "unimplemented load"),
+        (0x13..=0x13, "unimplemented store"),
+        (0x20..=0x20, "floating point is off"),
+        (0x21..=0x22, "floating-point exception"),
+        (0x23..=0x23, "tag overflow"),
+        (0x24..=0x27, "clean window"),
+        (0x28..=0x28, "division by zero"),
+        (0x30..=0x30, "data access exception"),
+        (0x32..=0x32, "data access error"),
+        (0x34..=0x36, "memory address not aligned"),
+        (0x37..=0x37, "privileged action"),
+        (0x38..=0x39, "memory address not aligned"),
+        (0x3e..=0x3e, "no translation of an instruction's address"),
+        (0x3f..=0x3f, "no translation of a datum's address"),
+        (0x41..=0x4f, "interrupt"),
+        (0x80..=0xbf, "window spill"),
+        (0xc0..=0xff, "window fill"),
+        (0x100..=0x17f, "software trap"),
+    ];
+    for number in 0..0x200 {
+        let name = named.iter().find(|(numbers, _)| numbers.contains(&number));
+        assert_eq!(trap_name(number), name.map(|(_, name)| *name), "{number:#x}");
+    }
+}

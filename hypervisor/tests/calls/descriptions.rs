@@ -142,7 +142,13 @@ fn latency_groups_are_what_the_map_says() {
             let mut cpus = 0;
             for cpu in md.nodes().filter(|node| node.name() == "cpu") {
                 let strand = StrandId::new(number(cpu, "pid") as usize).unwrap();
-                let ways: Vec<_> = arcs(cpu, "fwd", LATENCY).into_iter().filter(is_in).collect();
+                let all = arcs(cpu, "fwd", LATENCY);
+                assert_eq!(
+                    number(all[0], "latency"),
+                    184_000,
+                    "{nodes}: memory of the own node first"
+                );
+                let ways: Vec<_> = all.into_iter().filter(is_in).collect();
                 assert_eq!(ways.len(), 1);
                 let short = if strand.node() == home { 184_000 } else { 251_000 };
                 assert_eq!(number(ways[0], "latency"), short, "{nodes}: {real:#x}, {strand}");

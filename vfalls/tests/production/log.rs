@@ -8,6 +8,7 @@ use perfctr_service::{BUSY_PAUSE_TICKS, Grants, Right};
 use platform::models::FaultyUnit;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Limits, Stop, StoreBehaviour, StoreLatency};
+use simulator::machine::clock::HZ;
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
@@ -59,7 +60,10 @@ fn a_unit_that_fails() {
         assert_eq!(booted.0.guest(0), GuestState::Exited(0));
         assert_eq!(booted.entry(0, 0, 1)[1], ENOACCESS, "{said}");
         let expected = format!("error: {said} by guest g0 on strand 3 failed");
-        assert_eq!(booted.log(), [expected]);
+        let [(time, line)] = &booted.timed_log()[..] else { panic!("one line") };
+        assert_eq!(*line, expected);
+        let now = booted.0.now() as f64 / HZ as f64;
+        assert!(*time > 0.0 && *time <= now, "{time} of {now}");
     }
 }
 
