@@ -26,7 +26,7 @@ pub(crate) struct Steps<'a> {
     /// The work that the shape has done before the first instruction.
     pub(crate) done: Done,
     /// The shape's instructions before the first instruction.
-    pub(crate) begun: ByKind,
+    pub(crate) passed: ByKind,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -288,25 +288,25 @@ impl Code {
     /// Returns a shape's steps from its reference `first` on. Returns `None` if the reference does not begin an instruction.
     pub(super) fn further_steps(&self, shape: &Shape, first: usize) -> Option<Steps<'_>> {
         let Steps { steps, before, .. } = self.all_steps(shape);
-        let passed = steps.partition_point(|step| usize::from(step.next) <= first);
-        let (steps, before) = (&steps[passed..], &before[passed..]);
+        let skipped = steps.partition_point(|step| usize::from(step.next) <= first);
+        let (steps, before) = (&steps[skipped..], &before[skipped..]);
         let references = self.references(shape);
-        let (until, mut done, mut begun) = match (steps.first(), before.first()) {
+        let (until, mut done, mut passed) = match (steps.first(), before.first()) {
             (Some(step), Some(before)) => {
                 (usize::from(step.fetch), step.done.before_latest(), *before)
             }
             _ => (references.len(), shape.done, shape.by_kind),
         };
-        // The instructions from `first` up to the next step's instruction have no steps of their own. `done` and `begun` include them,
-        // so subtract them.
+        // The instructions from `first` up to the next step's instruction have no steps of their own. They are included in what was
+        // passed, so subtract them.
         let mut further = ByKind::default();
         for fetch in references.get(first..until)? {
             done.begun -= 1;
             done.taken -= u16::from(fetch.flow.is_elsewhere());
             further.count(fetch);
         }
-        begun.subtract(&further);
-        Some(Steps { steps, before, done, begun })
+        passed.subtract(&further);
+        Some(Steps { steps, before, done, passed })
     }
 
     /// Returns all steps of a shape.
@@ -316,7 +316,7 @@ impl Code {
             steps: self.steps(shape),
             before: &self.before[shape.first_step as usize..][..shape.steps as usize],
             done: Done::default(),
-            begun: ByKind::default(),
+            passed: ByKind::default(),
         }
     }
 
@@ -332,7 +332,7 @@ fn add_steps(
     steps: &mut Vec<ShapeStep>,
     before: &mut Vec<ByKind>,
 ) -> Done {
-    let (mut begun, mut by_kind) = (ByKind::default(), ByKind::default());
+    let (mut before_this, mut by_kind) = (ByKind::default(), ByKind::default());
     let mut done = Done::default();
     let mut address = None;
     let mut fetched = None;
@@ -361,12 +361,12 @@ fn add_steps(
                 is_within: false,
                 divided,
             });
-            before.push(begun);
+            before.push(before_this);
             done.loads += u16::from(action != StepAction::Store);
             continue;
         }
         (fetch, divided, loaded) = (number, ShapeStep::UNDIVIDED, false);
-        begun = by_kind;
+        before_this = by_kind;
         by_kind.count(one);
         done.begun += 1;
         done.is_taken = one.flow.is_elsewhere();
@@ -388,7 +388,7 @@ fn add_steps(
                     is_within: line != last,
                     divided,
                 });
-                before.push(begun);
+                before.push(before_this);
             }
             fetched = Some(line);
             if line == last {
@@ -457,7 +457,7 @@ mod tests {
         let by_kind = [[5, 0, 1, 0], [0; 4], [0; 4], [1, 0, 0, 0], [0; 4]];
         assert_eq!(shape.by_kind.counts(), by_kind);
         let all = code.all_steps(shape);
-        assert_eq!((all.done, all.begun), (Done::default(), ByKind::default()));
+        assert_eq!((all.done, all.passed), (Done::default(), ByKind::default()));
         let none = |other, taken| [other, 0, taken, 0];
         let counts = |none, both| [none, [0; 4], [0; 4], [both, 0, 0, 0], [0; 4]];
         let before: Vec<_> = all.before.iter().map(|before| before.counts()).collect();
@@ -473,7 +473,7 @@ mod tests {
             let further = code.further_steps(shape, first).unwrap();
             assert_eq!((further.steps, further.before.len()), (steps, steps.len()));
             let Done { begun: instructions, taken, loads, .. } = further.done;
-            assert_eq!(((instructions, taken, loads), further.begun.counts()), (done, begun));
+            assert_eq!(((instructions, taken, loads), further.passed.counts()), (done, begun));
         }
         // The load does not begin an instruction.
         assert!(code.further_steps(shape, 3).is_none());

@@ -49,7 +49,7 @@ pub(super) struct Saved {
     pub(super) thread: usize,
     pub(super) next: Position,
     /// The number of references that the strand executed in its turn, before it ran ahead.
-    pub(super) begun: usize,
+    pub(super) in_turn: usize,
     pub(super) ready: u64,
     /// The time at which the strand can continue after what it executed ahead.
     pub(super) ends: u64,
@@ -218,7 +218,7 @@ impl Scheduler {
             let saved = &before.saved[number];
             let (thread, strand) = (&mut self.threads[saved.thread], &mut self.strands[id.index()]);
             (thread.next, strand.ready) = (saved.next, saved.ready);
-            thread.next.advance(&thread.chunk, saved.begun);
+            thread.next.advance(&thread.chunk, saved.in_turn);
             self.stops.passed.references -= saved.references as u64;
             self.stops.passed.instructions -= saved.instructions;
         }

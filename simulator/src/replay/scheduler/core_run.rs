@@ -48,11 +48,11 @@ impl Scheduler {
         let Self { ahead, threads, strands, stops, .. } = self;
         let Core { strands: ran, saved, .. } = ahead.core(core);
         for (number, strand) in strands_of(core, *ran) {
-            let Saved { thread, begun, ready, ends, pipeline, references, instructions, .. } =
+            let Saved { thread, in_turn, ready, ends, pipeline, references, instructions, .. } =
                 saved[number];
             strands[strand.index()].ready = ends;
             let scheduled = &mut threads[thread];
-            scheduled.next.advance(&scheduled.chunk, begun + references);
+            scheduled.next.advance(&scheduled.chunk, in_turn + references);
             stops.passed.references += references as u64;
             stops.passed.instructions += instructions;
             note(thread, instructions, ends - ready, pipeline);
@@ -91,8 +91,8 @@ impl<'a> CoreRun<'a> {
         let number = of.strand.index() % StrandId::PER_CORE;
         let core = self.ahead.core(self.core);
         core.strands = 1 << number;
-        let (next, begun) = (of.next, executed.references);
-        core.saved[number] = Saved { thread, next, begun, ready: ends, ends, ..Saved::default() };
+        let (next, in_turn) = (of.next, executed.references);
+        core.saved[number] = Saved { thread, next, in_turn, ready: ends, ends, ..Saved::default() };
         Some(executed)
     }
 

@@ -73,7 +73,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
             if is_local {
                 if self.ahead.stored == Some(0) {
                     self.now = begins.wrapping_add(timing.elapsed(&step.done));
-                    self.stop(part, all, steps.as_slice().len() + 1, usize::from(step.next));
+                    self.stop(part, all, steps.len(), usize::from(step.next));
                     return StopReason::Blocked;
                 }
                 continue;
@@ -87,7 +87,7 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
                 self.now = begins.wrapping_add(timing.issued(&step.done));
                 usize::from(step.fetch)
             };
-            self.stop(part, all, steps.as_slice().len() + 1, stops);
+            self.stop(part, all, steps.len(), stops);
             return StopReason::Blocked;
         }
         self.now = begins.wrapping_add(timing.elapsed(&shape.done));
@@ -96,39 +96,32 @@ impl<V: Variant, const WATCHED: bool> Local<'_, '_, V, WATCHED> {
         self.executed.references += part.references.len();
         self.executed.instructions += u64::from(shape.done.begun - done.begun);
         let mut executed = shape.by_kind;
-        executed.subtract(&all.begun);
+        executed.subtract(&all.passed);
         self.by_kind.add(&executed);
         StopReason::None
     }
 
-    /// Counts the references of a part that were executed up to the reference `stops`, at the current time. `left` is the number of
-    /// steps from the step on at which the strand stops; that step's instruction is not executed, or executed as far as the step.
+    /// Counts the part's references before the one with the index `end`, the last of which ends at the current time. The strand stops at the
+    /// step that has `left` steps after it. That step's instruction has been executed up to `end`, or not at all.
     #[inline(always)]
-    fn stop(&mut self, part: &Part<'_>, all: &Steps<'_>, left: usize, stops: usize) {
+    fn stop(&mut self, part: &Part<'_>, all: &Steps<'_>, left: usize, end: usize) {
         let timing = &self.ahead.figures().timing;
-        let at = all.steps.len() - left;
-        let (step, mut executed) = (&all.steps[at], all.before[at]);
-        executed.subtract(&all.begun);
-        let fetch = usize::from(step.fetch);
-        let references = &part.references[..stops - part.first];
-        let mut begun = step.done.begun - 1 - all.done.begun;
-        if stops > fetch {
-            begun += 1;
-            executed.count(&part.references[fetch - part.first]);
+        let number = all.steps.len() - 1 - left;
+        let (step, mut by_kind) = (&all.steps[number], all.before[number]);
+        by_kind.subtract(&all.passed);
+        let mut instructions = step.done.begun - 1 - all.done.begun;
+        let references = &part.references[..end - part.first];
+        if let Some(fetch) = references.get(usize::from(step.fetch) - part.first) {
+            by_kind.count(fetch);
+            instructions += 1;
         }
-        if begun > 0 {
-            let mut loads = 0;
-            for reference in references.iter().rev() {
-                if reference.kind.is_fetch() {
-                    let taken = if reference.flow.is_elsewhere() { timing.taken } else { 0 };
-                    self.executed.issued = self.now - ISSUE - taken - loads * timing.load;
-                    break;
-                }
-                loads += u64::from(reference.kind == Kind::Load);
-            }
+        if let Some(latest) = references.iter().rposition(|one| one.kind.is_fetch()) {
+            let taken = if references[latest].flow.is_elsewhere() { timing.taken } else { 0 };
+            let loads = references[latest..].iter().filter(|one| one.kind == Kind::Load).count();
+            self.executed.issued = self.now - ISSUE - taken - loads as u64 * timing.load;
         }
-        self.executed.instructions += u64::from(begun);
+        self.executed.instructions += u64::from(instructions);
         self.executed.references += references.len();
-        self.by_kind.add(&executed);
+        self.by_kind.add(&by_kind);
     }
 }
