@@ -207,6 +207,15 @@ impl Chunk {
         references.get(position.first).is_some_and(|reference| reference.kind.is_fetch())
     }
 
+    /// Returns `true` if the instruction at a position has at most `most` further references. There must be at least one.
+    #[inline]
+    pub(crate) fn ends_within(&self, position: &Position, most: usize) -> bool {
+        let shape = self.code.shape(self.executions.shapes[position.execution]);
+        let further = || &self.code.references(shape)[position.first..][1..=most];
+        shape.count as usize - position.first <= most
+            || further().iter().any(|reference| reference.kind.is_fetch())
+    }
+
     /// Returns the address of the last instruction that begins before a position; `None` if none does in this chunk.
     pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
         let Executions { shapes, .. } = &self.executions;

@@ -27,6 +27,11 @@ enum Item {
         number: u64,
         data: [Option<(Kind, u64)>; 3],
     },
+    /// An instruction that accesses data many times, from the line `line` on.
+    LongInstruction {
+        accesses: u64,
+        line: u64,
+    },
     Signal(u64),
     Wait(u64),
     /// A loop while the thread holds a lock.
@@ -100,6 +105,13 @@ fn thread(number: u64, items: &[Item], chunk: usize) -> Vec<Chunk> {
                     references.push(Reference::new(shared(line), 8, kind));
                 }
             }
+            Item::LongInstruction { accesses, line } => {
+                references.push(Reference::new(0x5_0000, 6, Kind::FetchModify));
+                for access in 0..accesses {
+                    let kind = if access % 40 == 39 { Kind::Store } else { Kind::Load };
+                    references.push(Reference::new(shared(line + access % 7), 8, kind));
+                }
+            }
             Item::Signal(signal) => order.push((at, Order::Signal(signal))),
             Item::Wait(signal) => order.push((at, Order::Wait(Cause::Condition, signal))),
             Item::Locked { lock, rounds } => {
@@ -130,6 +142,8 @@ fn item() -> impl Strategy<Value = Item> {
         6 => (0..6_u64, 1..40_u64, 0..60_u64, prop::bool::weighted(0.2))
             .prop_map(|(block, rounds, line, shared)| Item::Loop { block, rounds, line, shared }),
         6 => (0..60_u64, data).prop_map(|(number, data)| Item::Instruction { number, data }),
+        1 => (1..300_u64, 0..40_u64)
+            .prop_map(|(accesses, line)| Item::LongInstruction { accesses, line }),
         1 => (0..6_u64).prop_map(Item::Signal),
         1 => (0..6_u64).prop_map(Item::Wait),
         1 => (0..3_u64, 1..5_u64).prop_map(|(lock, rounds)| Item::Locked { lock, rounds }),

@@ -157,7 +157,7 @@ impl<'a, V: Variant> ReplayPart<'a, V> {
             }
             let turn = self.scheduler.executing_due();
             self.work.end_ahead(turn.core());
-            match self.scheduler.short_turn() {
+            match self.scheduler.short_turn(MAX_OVERSHOOT) {
                 Some(until) => self.short_turn(turn, until),
                 // A pause can fall into the middle of a long turn.
                 None => self.long_turn(turn, (pause - self.references).min(left)),

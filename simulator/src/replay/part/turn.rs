@@ -107,7 +107,7 @@ impl<V: Variant> ReplayPart<'_, V> {
             threads.executed(thread, &executed, begins, executed.ends - ready);
             executed
         });
-        let mut references = executed.map_or(0, |executed| executed.references);
+        let mut references = executed.references;
         let most = most.saturating_sub(references as u64);
         let runs_ahead = most >= MIN_AHEAD && !work.has_affected();
         if runs_ahead {

@@ -59,31 +59,33 @@ impl Scheduler {
         }
     }
 
-    /// Returns the time at which another strand's turn begins, if that is soon, so that the executing thread should execute a single
-    /// instruction. Returns `None` if it must execute a [quantum](Self::quantum).
+    /// Returns the time at which another strand's turn begins, if that is soon and the executing thread's next instruction has at most
+    /// `most` references. The thread should then execute a single instruction. Returns `None` if it must execute a
+    /// [quantum](Self::quantum).
     #[inline(always)]
-    pub(crate) fn short_turn(&self) -> Option<u64> {
+    pub(crate) fn short_turn(&self, most: usize) -> Option<u64> {
         let thread = &self.threads[self.executing];
         let until = self.turns.until(thread.strand).min(self.sleepers.first());
         let is_long = until >= self.begins + LONG_TURN_CYCLES;
-        (!is_long && !self.mid_instruction && !thread.data_alone).then_some(until)
+        let is_single = !is_long && !self.mid_instruction && !thread.data_alone;
+        (is_single && thread.chunk.ends_within(&thread.next, most)).then_some(until)
     }
 }
 
 impl<'a> CoreRun<'a> {
     /// Lets the thread that executes next execute an instruction in a [short turn](Scheduler::short_turn). `execute` does so. It gets the
-    /// thread's number, and the time from which the strand was ready. Returns what was executed; `None` if the thread has no
-    /// instruction.
+    /// thread's number, and the time from which the strand was ready. Returns what was executed. No strand may have executed in this run
+    /// yet.
     #[inline(always)]
     pub(crate) fn execute(
         &mut self,
         execute: impl FnOnce(usize, u64, &mut Lane<'a>) -> Executed,
-    ) -> Option<Executed> {
+    ) -> Executed {
         let thread = self.executing;
         let of = &self.threads[thread];
-        self.lanes.push(of.lane()?);
+        self.lanes.push(of.lane().expect("the thread has references"));
         let ready = self.strands[of.strand.index()].ready;
-        let executed = execute(thread, ready, self.lanes.last_mut()?);
+        let executed = execute(thread, ready, &mut self.lanes[0]);
         let ends = executed.ends;
         self.turns.issued_without_reorder(of.strand, executed.issued, ends);
         self.stops.passed.references += executed.references as u64;
@@ -93,7 +95,7 @@ impl<'a> CoreRun<'a> {
         core.strands = 1 << number;
         let (next, in_turn) = (of.next, executed.references);
         core.saved[number] = Saved { thread, next, in_turn, ready: ends, ends, ..Saved::default() };
-        Some(executed)
+        executed
     }
 
     /// Lets the core's strands execute up to the place `before` in the turn order, as long as they need nothing outside the core. Stops
