@@ -101,6 +101,16 @@ fn a_taken_console_is_not_waited_for() {
     assert_eq!(lines.matches(last).count(), 1, "{lines}");
 }
 
+/// A console that accepts nothing drops the line of the strand that uses it, and all kept lines.
+#[test]
+fn kept_lines_that_are_dropped_are_counted() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: 0 });
+    let kept = || (0..MAX_QUEUED).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
+    assert_eq!(logger.console.with(strand(200), |_| kept()), Some(0));
+    assert_eq!(send(&logger, 9, None, 0, "last"), MAX_QUEUED as u64 + 1);
+}
+
 struct ForceUnlock;
 
 impl Unlock for ForceUnlock {
