@@ -290,7 +290,7 @@ fn all_cpus_of_two_guests_run() {
     }
 }
 
-/// Eight guests share a core. More than eight guests cannot be told apart by their numbers in the core's TLBs, which hold three bits.
+/// Eight of nine guests share a core. Its TLBs mark a guest's translations with three bits, in which nine guests' numbers do not fit.
 #[test]
 #[ignore = "builds images"]
 fn nine_guests_have_their_own_memory() {

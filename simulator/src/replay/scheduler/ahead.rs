@@ -96,7 +96,7 @@ impl Ahead {
         &mut self.cores[core]
     }
 
-    /// Notes that a core begins to run ahead. `pipelines` is their state.
+    /// Notes that a core begins to run ahead, with its pipelines in this state.
     #[inline(always)]
     pub(super) fn begin(&mut self, core: usize, pipelines: CorePipelines) {
         self.ahead |= 1 << core;
