@@ -115,19 +115,10 @@ impl<V: Variant> Work<'_, V> {
                         return access.finish(executed);
                     }
                     access.issue();
-                } else if loaded && reference.kind == Kind::Store {
-                    if access.now >= access.ends {
-                        return access.finish(executed);
-                    }
-                    access.turn = access.now;
+                } else if loaded && reference.kind == Kind::Store && !access.begin_store() {
+                    return access.finish(executed);
                 }
-                access.reference(&reference);
-                if W::WATCHES {
-                    if reference.kind.is_fetch() {
-                        watch.begins(reference.address);
-                    }
-                    access.report(&reference, watch);
-                }
+                access.watched_reference(&reference, watch);
                 executed += 1;
                 loaded = reference.kind == Kind::Load;
             }

@@ -81,14 +81,7 @@ impl<'a> References<'a> {
     /// Iterates over the references of the first execution. There must be at least one reference.
     #[inline(always)]
     pub(crate) fn first_part(&self) -> impl Iterator<Item = Reference> + use<'a> {
-        let Part { references, data, .. } = self.part();
-        references.iter().map(move |reference| {
-            let address = match reference.kind.is_fetch() {
-                true => reference.address,
-                false => data[reference.address as usize],
-            };
-            Reference { address, ..*reference }
-        })
+        self.part().iter()
     }
 
     /// Returns the references of the first execution. There must be at least one reference.
@@ -191,6 +184,19 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    /// Iterates over the references, each with its address.
+    #[inline(always)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Reference> + use<'a> {
+        let Self { references, data, .. } = *self;
+        references.iter().map(move |reference| {
+            let address = match reference.kind.is_fetch() {
+                true => reference.address,
+                false => data[reference.address as usize],
+            };
+            Reference { address, ..*reference }
+        })
+    }
+
     /// Removes the first `references` references.
     #[inline(always)]
     pub(crate) fn skip(&mut self, references: usize) {

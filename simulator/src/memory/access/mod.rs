@@ -159,6 +159,16 @@ impl<'w, V: Variant> Access<'w, V> {
         self.now += ISSUE;
     }
 
+    /// Begins to store in an instruction that loads and then stores in two steps. Returns `false` if the quantum ends before the store.
+    #[inline(always)]
+    pub(super) fn begin_store(&mut self) -> bool {
+        let is_in_time = self.now < self.ends;
+        if is_in_time {
+            self.turn = self.now;
+        }
+        is_in_time
+    }
+
     #[inline(always)]
     fn figures(&self) -> &'w Figures {
         let plan: &'w Plan<V> = self.plan;

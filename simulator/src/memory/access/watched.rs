@@ -8,6 +8,22 @@ use crate::memory::watch::Watch;
 use crate::recording::{FETCH_SHIFT, Reference, Shape, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
+    /// Executes a [reference](Self::reference), and tells `watch` what it does.
+    #[inline(always)]
+    pub(in crate::memory) fn watched_reference<W: Watch>(
+        &mut self,
+        reference: &Reference,
+        watch: &mut W,
+    ) {
+        self.reference(reference);
+        if W::WATCHES {
+            if reference.kind.is_fetch() {
+                watch.begins(reference.address);
+            }
+            self.report(reference, watch);
+        }
+    }
+
     /// Tells `watch` of an executed reference if the reference requested lines from the L2 cache, or if it may have used a line
     /// that has moved between nodes.
     #[inline(always)]

@@ -5,7 +5,7 @@ use crate::memory::figures::Variant;
 use crate::memory::quantum::Executed;
 use crate::memory::watch::{Unreported, Watch};
 use crate::memory::work::Work;
-use crate::recording::{Kind, Reference};
+use crate::recording::Kind;
 
 impl<V: Variant> Work<'_, V> {
     /// Executes a strand's next instruction, or the rest of one, in a turn that begins at the time `begins`, and tells `watch` what it does.
@@ -28,30 +28,16 @@ impl<V: Variant> Work<'_, V> {
         }
         access.ends = until;
         let (mut executed, mut loaded) = (0, false);
-        for reference in lane.part.references {
-            let mut address = reference.address;
+        for reference in lane.part.iter() {
             if reference.kind.is_fetch() {
                 if executed > 0 {
                     break;
                 }
                 access.issue();
-            } else {
-                address = lane.part.data[address as usize];
-                if loaded && reference.kind == Kind::Store {
-                    if access.now >= access.ends {
-                        break;
-                    }
-                    access.turn = access.now;
-                }
+            } else if loaded && reference.kind == Kind::Store && !access.begin_store() {
+                break;
             }
-            let reference = Reference { address, ..*reference };
-            access.reference(&reference);
-            if W::WATCHES {
-                if reference.kind.is_fetch() {
-                    watch.begins(reference.address);
-                }
-                access.report(&reference, watch);
-            }
+            access.watched_reference(&reference, watch);
             executed += 1;
             loaded = reference.kind == Kind::Load;
         }
