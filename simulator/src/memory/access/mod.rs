@@ -1,9 +1,8 @@
 //! Sends a strand's references through its core's caches to its node's L2 cache.
 
+mod cores;
 mod shapes;
 mod watched;
-
-use std::cmp::Ordering;
 
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
@@ -21,11 +20,12 @@ use super::plane::Plane;
 use super::quantum::Executed;
 use super::queue::Queue;
 use super::strand_events::StrandEvent;
-use super::system::{CoreState, Dram, MemorySystem, Plan, StrandState};
+use super::system::{Dram, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait};
 use super::watch::Unreported;
 use crate::recording::{ByKind, Kind, Reference};
+use cores::Cores;
 pub(super) use shapes::try_quick_store;
 
 /// A strand that executes references. It borrows each part of the memory system separately, because a borrow of the whole system
@@ -438,32 +438,6 @@ impl<'w, V: Variant> Access<'w, V> {
 
 pub(super) fn node_of(strand: StrandId) -> Node {
     Node::new(mapped(Map::NodeOfStrand, strand.node().index())).unwrap_or(strand.node())
-}
-
-/// All cores. The strand's own core is separate, so that no index is needed to reach it.
-struct Cores<'w, V: Variant> {
-    before: &'w mut [CoreState<V>],
-    own: &'w mut CoreState<V>,
-    after: &'w mut [CoreState<V>],
-}
-
-impl<'w, V: Variant> Cores<'w, V> {
-    #[inline(always)]
-    fn new(cores: &'w mut [CoreState<V>], own: usize) -> Self {
-        let (before, rest) = cores.split_at_mut(own);
-        let (own, after) = rest.split_first_mut().expect("the strand has a core");
-        Self { before, own, after }
-    }
-
-    #[inline(always)]
-    fn get(&mut self, number: usize) -> &mut CoreState<V> {
-        let own = self.before.len();
-        match number.cmp(&own) {
-            Ordering::Less => &mut self.before[number],
-            Ordering::Equal => self.own,
-            Ordering::Greater => &mut self.after[number - own - 1],
-        }
-    }
 }
 
 pub(super) const CORES_PER_NODE: usize = StrandId::PER_NODE / StrandId::PER_CORE;

@@ -1,10 +1,12 @@
 //! A recorded program's code: the shapes of its blocks.
 
-use super::reference::{DataAccess, Group, Kind, Reference};
+mod by_kind;
+mod steps;
 
-/// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first of them needs a
-/// [step](ShapeStep).
-pub(crate) const FETCH_SHIFT: u32 = 5;
+use super::reference::Reference;
+pub(crate) use by_kind::{ByKind, InstructionCounts, MAX_WHOLE};
+use steps::add_steps;
+pub(crate) use steps::{Done, FETCH_SHIFT, ShapeStep, StepAction, Steps};
 
 /// A program's shapes. A *shape* is one way in which a block can execute. It consists of all references of such an execution,
 /// without the data's addresses.
@@ -16,17 +18,6 @@ pub(super) struct Code {
     steps: Vec<ShapeStep>,
     /// For each step, the shape's instructions that begin before the step's instruction.
     before: Vec<ByKind>,
-}
-
-/// The steps of an execution, from one of its instructions on.
-pub(crate) struct Steps<'a> {
-    pub(crate) steps: &'a [ShapeStep],
-    /// For each step, the shape's instructions that begin before the step's instruction.
-    pub(crate) before: &'a [ByKind],
-    /// The work that the shape has done before the first instruction.
-    pub(crate) done: Done,
-    /// The shape's instructions before the first instruction.
-    pub(crate) passed: ByKind,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,137 +45,6 @@ impl Shape {
     pub(crate) fn has_steps(&self) -> bool {
         self.steps != 0
     }
-}
-
-/// The number of instructions of each [`Group`] and [`DataAccess`]. There is one word for each [`Group`]. The word holds a count of
-/// `ByKind::BITS` bits for each [`DataAccess`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ByKind([u64; Group::COUNT]);
-
-/// The number of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
-pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
-
-/// The maximum number of references in [`Whole`](super::references::Whole). With more, the counts of [`ByKind`] could overflow.
-pub(crate) const MAX_WHOLE: usize = (1 << 12) - 1;
-
-impl ByKind {
-    const BITS: usize = MAX_WHOLE.count_ones() as usize;
-
-    #[inline(always)]
-    pub(crate) fn count(&mut self, fetch: &Reference) {
-        self.0[fetch.group() as usize] += 1 << (Self::BITS * fetch.data() as usize);
-    }
-
-    #[inline(always)]
-    pub(crate) fn add(&mut self, more: &Self) {
-        for (sum, more) in self.0.iter_mut().zip(more.0) {
-            *sum += more;
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn subtract(&mut self, less: &Self) {
-        for (difference, less) in self.0.iter_mut().zip(less.0) {
-            *difference -= less;
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn counts(self) -> InstructionCounts {
-        let mut counts = InstructionCounts::default();
-        self.add_to(&mut counts);
-        counts
-    }
-
-    /// Returns the total number of instructions, at most [`MAX_WHOLE`].
-    #[inline]
-    pub(crate) fn total(self) -> u64 {
-        let by_data: u64 = self.0.iter().sum();
-        (0..DataAccess::COUNT).map(|data| by_data >> (Self::BITS * data) & MAX_WHOLE as u64).sum()
-    }
-
-    /// Adds the counts to `sums`.
-    #[inline]
-    pub(crate) fn add_to(self, sums: &mut InstructionCounts) {
-        self.each(|data, group, count| sums[data][group] += count);
-    }
-
-    /// Calls `add` with each count and its indexes in [`InstructionCounts`], but skips words that are 0. Most words are 0, because
-    /// most strands execute only a few instructions per turn.
-    #[inline]
-    pub(crate) fn each(self, mut add: impl FnMut(usize, usize, u64)) {
-        for (group, by_data) in self.0.into_iter().enumerate() {
-            if by_data != 0 {
-                for data in 0..DataAccess::COUNT {
-                    add(data, group, by_data >> (Self::BITS * data) & MAX_WHOLE as u64);
-                }
-            }
-        }
-    }
-}
-
-const _: () = assert!(ByKind::BITS * DataAccess::COUNT <= u64::BITS as usize);
-
-/// A step of a shape: a data access, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ShapeStep {
-    /// The work that the shape has done before this step.
-    pub(crate) done: Done,
-    /// The index of the reference after the step.
-    pub(crate) next: u16,
-    /// The index of the fetch of the step's instruction.
-    pub(crate) fetch: u16,
-    /// The address of the fetch, or of the instruction that accesses data, relative to the shape's address.
-    pub(crate) offset: i32,
-    /// The number of data bytes that the step accesses, minus 1.
-    pub(crate) further: u16,
-    pub(crate) action: StepAction,
-    /// Whether the next step fetches more of the same instruction.
-    pub(crate) is_within: bool,
-    /// The number of loads that the shape had done when the current instruction last began a store after a load;
-    /// [`UNDIVIDED`](Self::UNDIVIDED) if the instruction has begun no such store.
-    pub(crate) divided: u16,
-}
-
-/// The work that a shape has done from its start up to one of its steps, or up to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
-    /// The number of instructions that have begun.
-    pub(crate) begun: u16,
-    /// The number of begun instructions that pass control elsewhere than to the next instruction in memory.
-    pub(crate) taken: u16,
-    /// Whether the latest instruction passes control elsewhere than to the next instruction in memory.
-    pub(crate) is_taken: bool,
-    pub(crate) loads: u16,
-    /// The number of loads before the latest instruction.
-    pub(crate) loads_before: u16,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StepAction {
-    /// A fetch outside the aligned [bytes](FETCH_SHIFT) of the latest fetch.
-    Fetch,
-    Load,
-    Store,
-    Modify,
-}
-
-impl Done {
-    /// Returns the work done before the latest instruction.
-    #[inline(always)]
-    pub(crate) fn before_latest(self) -> Self {
-        Self {
-            begun: self.begun - 1,
-            taken: self.taken - u16::from(self.is_taken),
-            loads: self.loads_before,
-            ..self
-        }
-    }
-}
-
-impl ShapeStep {
-    /// The value of [`divided`](Self::divided) if the instruction has not been divided before the step.
-    pub(crate) const UNDIVIDED: u16 = u16::MAX;
 }
 
 impl Code {
@@ -326,84 +186,10 @@ impl Code {
     }
 }
 
-/// Appends a shape's steps, and the instructions before each step's instruction. Returns the work done by the whole shape.
-fn add_steps(
-    references: &[Reference],
-    steps: &mut Vec<ShapeStep>,
-    before: &mut Vec<ByKind>,
-) -> Done {
-    let (mut before_this, mut by_kind) = (ByKind::default(), ByKind::default());
-    let mut done = Done::default();
-    let mut address = None;
-    let mut fetched = None;
-    let (mut fetch, mut divided) = (0, ShapeStep::UNDIVIDED);
-    let mut loaded = false;
-    let mut offset = 0;
-    for (number, one) in (0..).zip(references) {
-        let access = match one.kind {
-            Kind::Load => Some(StepAction::Load),
-            Kind::Store => Some(StepAction::Store),
-            Kind::Modify => Some(StepAction::Modify),
-            _ => None,
-        };
-        if let Some(action) = access {
-            if loaded && action == StepAction::Store {
-                divided = done.loads;
-            }
-            loaded = action == StepAction::Load;
-            steps.push(ShapeStep {
-                done,
-                next: number + 1,
-                offset,
-                further: one.size - 1,
-                action,
-                fetch,
-                is_within: false,
-                divided,
-            });
-            before.push(before_this);
-            done.loads += u16::from(action != StepAction::Store);
-            continue;
-        }
-        (fetch, divided, loaded) = (number, ShapeStep::UNDIVIDED, false);
-        before_this = by_kind;
-        by_kind.count(one);
-        done.begun += 1;
-        done.is_taken = one.flow.is_elsewhere();
-        done.taken += u16::from(done.is_taken);
-        done.loads_before = done.loads;
-        let from = *address.get_or_insert(one.address);
-        offset = one.address.wrapping_sub(from) as i32;
-        let mut line = one.address >> FETCH_SHIFT;
-        let last = one.address.wrapping_add(u64::from(one.size) - 1) >> FETCH_SHIFT;
-        loop {
-            if fetched != Some(line) {
-                steps.push(ShapeStep {
-                    done,
-                    next: number + 1,
-                    offset: (line << FETCH_SHIFT).wrapping_sub(from) as i32,
-                    further: 0,
-                    action: StepAction::Fetch,
-                    fetch,
-                    is_within: line != last,
-                    divided,
-                });
-                before.push(before_this);
-            }
-            fetched = Some(line);
-            if line == last {
-                break;
-            }
-            line = (line + 1) & (u64::MAX >> FETCH_SHIFT);
-        }
-    }
-    done
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::{Class, Flow};
+    use crate::recording::{Class, Flow, Kind};
 
     #[test]
     fn instructions_of_a_line_share_a_step() {
